@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
+from pennon.encoding.kernels.touched import find_pieces, flat_table
 
 MOST = 1 << 16
 
@@ -76,3 +77,15 @@ def test_rows_that_do_not_begin_and_end_are_refused(table: list[list[int]]) -> N
     for wrong in (data[:-1], data[:-8]):
         with pytest.raises(ValueError, match="a row index of"):
             index_rows(wrong, len(table), 2)
+
+
+def test_chunks_of_single_values_are_found() -> None:
+    numbers = np.array([[0, 10, 30], [0, 3, 5], [3, 2, 0], [0, 0, 0]])
+    table, zero = flat_table(1000, numbers), np.zeros(1, np.int64)
+    for row, chunk in enumerate((0, 0, 0, 1, 1)):
+        rows = np.array([row]), np.array([row + 1])
+        (_, chunks, _, places), *_ = find_pieces([table], zero, np.array([0, 1]), *rows)
+        assert (chunks.tolist(), places.tolist()) == ([chunk], [1000 + int(numbers[0, chunk])])
+    for position, wrong in ((-1, numbers), (0, numbers[:3]), (0, numbers[:, :1].copy())):
+        with pytest.raises(ValueError, match="no table"):
+            flat_table(position, wrong)

@@ -13,7 +13,7 @@ import pytest
 from pennon.core.byte_ranges import ByteRange, ByteRequest, SparseRead
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
-from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces, flat_table
+from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.choose import encode_page
@@ -288,18 +288,6 @@ def test_chunks_are_found() -> None:
             find(wrong)
     with pytest.raises(ValueError, match="differ in length"):
         ChunkTable(0, offsets, offsets, first_rows[1:], goes_on)
-
-
-def test_chunks_of_single_values_are_found() -> None:
-    numbers = np.array([[0, 10, 30], [0, 3, 5], [3, 2, 0], [0, 0, 0]])
-    table, zero = flat_table(1000, numbers), np.zeros(1, np.int64)
-    for row, chunk in enumerate((0, 0, 0, 1, 1)):
-        rows = np.array([row]), np.array([row + 1])
-        (_, chunks, _, places), *_ = find_pieces([table], zero, np.array([0, 1]), *rows)
-        assert (chunks.tolist(), places.tolist()) == ([chunk], [1000 + int(numbers[0, chunk])])
-    for position, wrong in ((-1, numbers), (0, numbers[:3]), (0, numbers[:, :1].copy())):
-        with pytest.raises(ValueError, match="no table"):
-            flat_table(position, wrong)
 
 
 def test_pages_that_do_not_rise_are_found() -> None:

@@ -67,6 +67,6 @@ def copied(values: npt.NDArray[S]) -> npt.NDArray[S]:
     return copy
 
 
-def kept(values: npt.NDArray[S], buffer: pa.Buffer | None) -> npt.NDArray[S]:
-    """Return values to be remembered: copied where the buffer that they lie in has far more, which they would hold."""
-    return values if buffer is None or buffer.size < 2 * values.nbytes else copied(values)
+def kept(values: npt.NDArray[S], held_bytes: int) -> npt.NDArray[S]:
+    """Return values to be remembered: copied where they would hold far more than they are."""
+    return values if held_bytes < 2 * values.nbytes else copied(values)

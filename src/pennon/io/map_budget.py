@@ -107,6 +107,8 @@ class Resident:
         """
         for number in list(islice(reversed(self._spans), _LATELY)):
             old = self._spans[number]
+            if old.mapping is not span.mapping:
+                continue
             if not old.is_scattered and old.covers(span):
                 self._spans.move_to_end(number)
                 if number in self._long:

@@ -22,7 +22,7 @@ from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
-from pennon.io.map_budget import TOUCH_BYTES, keeps_account, touch
+from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, keeps_account, touch
 from pennon.io.pread import FileBehind, is_sparse
 
 if TYPE_CHECKING:
@@ -125,16 +125,18 @@ class MappedReader:
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
+        least = 0 if keeps_account() else LONG_BYTES  # shorter ranges are not noted
         return [
-            self._slice(request) if isinstance(request, ByteRange) else self._gather(request)
+            self._slice(request, least) if isinstance(request, ByteRange) else self._gather(request)
             for request in requests
         ]
 
-    def _slice(self, extent: ByteRange) -> pa.Buffer:
+    def _slice(self, extent: ByteRange, least: int) -> pa.Buffer:
+        position, size_bytes = extent.position, extent.size_bytes
         check_extent(extent, len(self._bytes), self._path)
-        if self._mapping is not None:
-            touch(self._mapping, extent.position, extent.end, extent.size_bytes)
-        return self._buffer.slice(extent.position, extent.size_bytes)
+        if self._mapping is not None and size_bytes >= least:
+            touch(self._mapping, position, position + size_bytes, size_bytes)
+        return self._buffer.slice(position, size_bytes)
 
     def _gather(self, request: Gather) -> pa.Buffer:
         total = check_gather(request, len(self._bytes), self._path)

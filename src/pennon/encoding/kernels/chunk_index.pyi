@@ -13,14 +13,12 @@ from pennon.core.byte_ranges import Int64Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-def index_chunks(
-    words: Bytes, width: int, items: int, most_last: int
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return offsets, counts and first values of the chunks of a page that has ``items`` items.
+def index_chunks(words: Bytes, width: int, items: int, most_last: int) -> tuple[Int64Array, int]:
+    """Return the table of the chunks of a page that has ``items`` items, and how many bytes they have.
 
-    Offsets and first values have one number more than there are chunks: the sum.  A word of
-    ``width`` (2 or 4) bytes is ``(size / 8 - 1) << 4 | log2(values)``; the last chunk has the items
-    that the others leave.
+    Its rows are offsets, first values, counts, and zeros.  Each has one number more than there are chunks:
+    the sum of the first two, 0 of the others.  A word of ``width`` (2 or 4) bytes is
+    ``(size / 8 - 1) << 4 | log2(values)``; the last chunk has the items that the others leave.
 
     Raises ValueError if the words do not hold the items, OverflowError if more than ``most_last`` are
     left for the last chunk.

@@ -13,33 +13,33 @@ def index_chunks(const uint8_t[::1] words, int width, int64_t items, int64_t mos
     """See chunk_index.pyi."""
     cdef Py_ssize_t count, i
     cdef int64_t word = 0, position = 0, values = 0
-    cdef int64_t[::1] offsets_out, counts_out, firsts_out
+    cdef int64_t[:, ::1] out
     if width not in (2, 4) or words.shape[0] == 0 or words.shape[0] % width:
         raise ValueError(
             f"{words.shape[0]} bytes are no words of {width} bytes, one for each chunk"
         )
     count = words.shape[0] // width
-    offsets = np.empty(count + 1, np.int64)
-    counts = np.empty(count, np.int64)
-    firsts = np.empty(count + 1, np.int64)
-    offsets_out, counts_out, firsts_out = offsets, counts, firsts
+    numbers = np.empty((4, count + 1), np.int64)
+    out = numbers
     with nogil:
         for i in range(count):
             word = <int64_t> number_at(&words[i * width], width)
-            offsets_out[i] = position
-            firsts_out[i] = values
+            out[0, i] = position
+            out[1, i] = values
             position += ((word >> 4) + 1) * 8
-            counts_out[i] = 1 << (word & 0xF)
-            values += counts_out[i]
-        values = firsts_out[count - 1]
-        offsets_out[count] = position
+            out[2, i] = 1 << (word & 0xF)
+            values += out[2, i]
+            out[3, i] = 0
+        values = out[1, count - 1]
+        out[0, count] = position
+        out[2, count] = out[3, count] = 0
     if items < values or (items == values and items):
         raise ValueError(f"chunks of more than the {items} items of their page")
     if items - values > most_last:
         raise OverflowError(f"a last chunk of {items - values} items")
-    counts_out[count - 1] = items - values
-    firsts_out[count] = items
-    return offsets, counts, firsts
+    out[2, count - 1] = items - values
+    out[1, count] = items
+    return numbers, position
 
 
 def index_rows(const uint8_t[::1] table, Py_ssize_t count, Py_ssize_t stride):

@@ -8,9 +8,11 @@ from pennon.encoding.kernels.protobuf cimport BYTES, VARINT, Message, read_bytes
 
 cdef enum:
     COLUMNS = 7
+    BUFFERS = 3      # as many as most pages have
 
 cdef struct Buffers:
-    int64_t *out     # pairs of position and size; NULL: they are only counted
+    int64_t *out     # pairs of position and size
+    int64_t room     # of so many; those behind are only counted
     int64_t positions
     int64_t sizes
     uint64_t limit
@@ -22,7 +24,7 @@ cdef void put_number(Buffers *buffers, uint64_t value, bint is_size) noexcept no
     if value > buffers.limit:
         buffers.is_outside = True
         value = buffers.limit
-    if buffers.out != NULL:
+    if number < buffers.room:
         buffers.out[2 * number + is_size] = <int64_t> value
     if is_size:
         buffers.sizes += 1
@@ -96,14 +98,24 @@ cdef void read_page(Message message, const uint8_t *base, Message *outer, Buffer
     outer.is_bad |= message.is_bad
 
 
+cdef int64_t count_pages(Message message) noexcept nogil:
+    """Return how many pages there are, of a message that may be bad."""
+    cdef uint64_t tag
+    cdef int64_t count = 0
+    while message.at < message.end and not message.is_bad:
+        tag = read_varint(&message)
+        count += tag == (2 << 3 | BYTES)
+        skip(&message, tag & 7)
+    return count
+
+
 cdef int64_t read_column(Message *message, Buffers *buffers, int64_t *pages, int64_t *column) noexcept nogil:
-    """Read all pages; where ``pages`` is NULL they are only counted.  Buffers of the column come last."""
+    """Read all pages, and return their number; -1 if buffers are not positions and sizes.  Those of the column come last."""
     cdef const uint8_t *base = message.at
     cdef uint64_t tag
     cdef int64_t count = 0
-    cdef int64_t spare[COLUMNS]
-    cdef int64_t *row
     cdef int i
+    buffers.positions = buffers.sizes = 0
     for i in range(5):
         column[i] = 0
     while message.at < message.end and not message.is_bad:
@@ -111,10 +123,7 @@ cdef int64_t read_column(Message *message, Buffers *buffers, int64_t *pages, int
         if tag == (1 << 3 | BYTES):
             read_encoding(read_bytes(message), base, message, column)
         elif tag == (2 << 3 | BYTES):
-            row = &spare[0]
-            if pages != NULL:
-                row = pages + COLUMNS * count
-            read_page(read_bytes(message), base, message, buffers, row)
+            read_page(read_bytes(message), base, message, buffers, pages + COLUMNS * count)
             if buffers.positions != buffers.sizes:
                 return -1
             count += 1
@@ -154,20 +163,27 @@ def find_pages(const uint8_t[::1] data, int64_t file_bytes, int64_t most_rows):
     if file_bytes < 0 or most_rows < 0:
         raise ValueError("a size is not negative")
     message = Message(start, start + size, False)
-    buffers = Buffers(NULL, 0, 0, <uint64_t> file_bytes, False)
-    count = read_column(&message, &buffers, NULL, column)
+    count = count_pages(message)
+    pages = np.empty((count, COLUMNS), np.int64)
+    pages_out = pages
+    buffers = Buffers(NULL, 0, 0, 0, <uint64_t> file_bytes, False)
+    while True:  # once more if there are more buffers than pages mostly have
+        buffers.room = max(buffers.positions, BUFFERS * count)
+        extents = np.empty((buffers.room, 2), np.int64)
+        buffers_out = extents
+        buffers.out = &buffers_out[0, 0] if buffers.room else NULL
+        message = Message(start, start + size, False)
+        count = read_column(&message, &buffers, &pages_out[0, 0] if count else &column[0], column)
+        if message.is_bad or count < 0 or buffers.positions <= buffers.room:
+            break
     if message.is_bad:
         raise ValueError("not a valid ColumnMetadata message")
     if count < 0:
         raise ValueError(f"{buffers.positions} buffer positions but {buffers.sizes} buffer sizes")
-    pages = np.empty((count, COLUMNS), np.int64)
-    extents = np.empty((buffers.positions, 2), np.int64)
+    if buffers.positions < buffers.room:
+        extents = extents[: buffers.positions].copy()
     first_rows = np.empty(count + 1, np.int64)
-    pages_out, buffers_out, rows_out = pages, extents, first_rows
-    message = Message(start, start + size, False)
-    buffers.out = &buffers_out[0, 0] if buffers.positions else NULL
-    buffers.positions = buffers.sizes = 0
-    read_column(&message, &buffers, &pages_out[0, 0] if count else &column[0], column)
+    rows_out = first_rows
     for i in range(buffers.positions):
         if buffers.is_outside or buffers_out[i, 1] > file_bytes - buffers_out[i, 0]:
             raise ValueError(f"a buffer leaves the file of {file_bytes} bytes")

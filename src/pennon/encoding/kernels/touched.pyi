@@ -21,6 +21,12 @@ class ChunkTable:
         Raises ValueError if they differ in length.
         """
 
+def flat_table(position: int, numbers: Int64Array) -> ChunkTable:
+    """Return the table of a page of which each row is a value, as `index_chunks` gives it.
+
+    Raises ValueError if that has not four rows.
+    """
+
 def cut_rows(
     borders: list[Int64Array], file_cuts: Int64Array, starts: Int64Array, ends: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:

@@ -24,6 +24,21 @@ cdef class ChunkTable:
         self.first_rows, self.goes_on = &first_rows[0], &goes_on[0]
 
 
+def flat_table(int64_t position, numbers):
+    """See touched.pyi."""
+    cdef const int64_t[:, ::1] held = numbers
+    cdef ChunkTable table = ChunkTable.__new__(ChunkTable)
+    table.count = held.shape[1] - 1
+    if table.count < 1 or position < 0 or held.shape[0] != 4:
+        raise ValueError("no table of chunks")
+    table.arrays = numbers
+    table.position = position
+    table.offsets = &held[0, 0]
+    table.first_values = table.first_rows = &held[1, 0]
+    table.goes_on = <const uint8_t*> &held[3, 0]
+    return table
+
+
 cdef Py_ssize_t _last_up_to(
     const int64_t* first, Py_ssize_t low, Py_ssize_t high, int64_t row
 ) noexcept nogil:

@@ -26,7 +26,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, block_bytes
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
-from pennon.encoding.kernels.touched import ChunkTable
+from pennon.encoding.kernels.touched import ChunkTable, flat_table
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.errors import FormatError, TooLargeError
 
@@ -43,23 +43,53 @@ class ChunkIndex:
     begin in it; ``goes_on[i]`` tells whether it begins within a row.
     """
 
-    offsets: Int64Array
-    counts: Int64Array
-    first_values: Int64Array
-    first_rows: Int64Array
-    goes_on: npt.NDArray[np.bool_]
+    numbers: Int64Array
+    """See `pennon.encoding.kernels.chunk_index.index_chunks`."""
     dictionary: Block | None
+    lists: tuple[Int64Array, npt.NDArray[np.bool_]] | None = None
+    """``first_rows`` and ``goes_on``; None if each row is one value."""
+
+    @property
+    def offsets(self) -> Int64Array:
+        """Return where chunks begin in their buffer."""
+        found: Int64Array = self.numbers[0]
+        return found
+
+    @property
+    def first_values(self) -> Int64Array:
+        """Return the first value of each chunk."""
+        found: Int64Array = self.numbers[1]
+        return found
+
+    @property
+    def counts(self) -> Int64Array:
+        """Return how many values each chunk has."""
+        return self.numbers[2, :-1]
+
+    @property
+    def first_rows(self) -> Int64Array:
+        """Return the first row of each chunk."""
+        return self.numbers[1] if self.lists is None else self.lists[0]
+
+    @property
+    def goes_on(self) -> npt.NDArray[np.bool_]:
+        """Return which chunks begin within a row."""
+        return self.numbers[3, :-1] > 0 if self.lists is None else self.lists[1]
 
     @property
     def size_bytes(self) -> int:
         """Return how much memory it takes."""
         dictionary = 0 if self.dictionary is None else block_bytes(self.dictionary)
-        return 33 * len(self.counts) + dictionary + 256
+        lists = 0 if self.lists is None else 9 * len(self.lists[0])
+        return self.numbers.nbytes + lists + dictionary + 256
 
     def table(self, position: int) -> ChunkTable:
         """Return what kernels need of it; the first chunk lies at ``position`` of the file."""
-        marks = self.goes_on.view(np.uint8)
-        return ChunkTable(position, self.offsets, self.first_values, self.first_rows, marks)
+        if self.lists is None:
+            return flat_table(position, self.numbers)
+        first_rows, goes_on = self.lists
+        offsets, first_values = self.offsets, self.first_values
+        return ChunkTable(position, offsets, first_values, first_rows, goes_on.view(np.uint8))
 
 
 def parse_chunk_index(
@@ -76,35 +106,35 @@ def parse_chunk_index(
     """
     width = 4 if layout.is_large else 2
     try:
-        found = index_chunks(words, width, layout.num_items, MOST_CHUNK_VALUES)
+        numbers, size_bytes = index_chunks(words, width, layout.num_items, MOST_CHUNK_VALUES)
     except ValueError as error:
         raise FormatError(str(error)) from None
     except OverflowError as error:
         raise TooLargeError(str(error)) from None
-    offsets, counts, first_values = found
-    if offsets[-1] > data_bytes:
-        message = f"chunks of {offsets[-1]} bytes in a buffer of {data_bytes}"
+    if size_bytes > data_bytes:
+        message = f"chunks of {size_bytes} bytes in a buffer of {data_bytes}"
         raise FormatError(message)
-    if row_index is None:
-        first_rows, goes_on = first_values, np.zeros(len(counts), np.bool_)
-    else:
-        first_rows, goes_on = _rows(layout, row_index, len(counts))
-    if first_rows[-1] != rows:
-        message = f"chunks of {first_rows[-1]} rows in a page of {rows}"
+    lists, found_rows = None, layout.num_items
+    if row_index is not None:
+        lists = _rows(layout, row_index, numbers.shape[1] - 1)
+        found_rows = int(lists[0][-1])
+    if found_rows != rows:
+        message = f"chunks of {found_rows} rows in a page of {rows}"
         raise FormatError(message)
-    return ChunkIndex(offsets, counts, first_values, first_rows, goes_on, dictionary)
+    return ChunkIndex(numbers, dictionary, lists)
 
 
 def join_indices(indices: Sequence[ChunkIndex]) -> ChunkIndex:
     """Return one index of the chunks of several pages, as if they lay side by side."""
-    return ChunkIndex(
-        _running(np.concatenate([np.diff(index.offsets) for index in indices])),
-        np.concatenate([index.counts for index in indices]),
-        _running(np.concatenate([index.counts for index in indices])),
-        _running(np.concatenate([np.diff(index.first_rows) for index in indices])),
-        np.concatenate([index.goes_on for index in indices]),
-        None,
-    )
+    counts = np.concatenate([index.counts for index in indices])
+    offsets = _running(np.concatenate([np.diff(index.offsets) for index in indices]))
+    nothing = np.zeros(len(offsets), np.int64)
+    numbers = np.stack([offsets, _running(counts), np.append(counts, 0), nothing])
+    if all(index.lists is None for index in indices):
+        return ChunkIndex(numbers, None)
+    first_rows = _running(np.concatenate([np.diff(index.first_rows) for index in indices]))
+    goes_on = np.concatenate([index.goes_on for index in indices])
+    return ChunkIndex(numbers, None, (first_rows, goes_on))
 
 
 def _running(numbers: Int64Array) -> Int64Array:

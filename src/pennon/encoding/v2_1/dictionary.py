@@ -84,6 +84,8 @@ def is_fixed(dictionary: Block | None) -> bool:
 
 def are_like(dictionaries: Sequence[Block | None]) -> bool:
     """Return whether there is no dictionary, or `look_up` takes them together."""
+    if all(each is None for each in dictionaries):
+        return True
     widths = {
         each.bits_per_value if isinstance(each, FixedWidthBlock) else 0 for each in dictionaries
     }

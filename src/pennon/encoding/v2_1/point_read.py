@@ -389,12 +389,16 @@ def are_alike(pages: Sequence[KnownPage]) -> bool:
     first = pages[0].recipe
     if not are_like([page.index.dictionary for page in pages]):
         return False
+    if first is None:
+        return False
+    recipes = [page.recipe for page in pages]
     return all(
-        page.recipe is not None and first is not None and page.recipe.shape == first.shape
-        for page in pages
+        each is first or (each is not None and each.shape == first.shape) for each in recipes
     )
 
 
 def can_join(page: KnownPage | None) -> bool:
     """Tell whether rows of a page can be picked together with those of others that are like it."""
-    return page is not None and page.recipe is not None and is_fixed(page.index.dictionary)
+    if page is None or page.recipe is None:
+        return False
+    return page.index.dictionary is None or is_fixed(page.index.dictionary)

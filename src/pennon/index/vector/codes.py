@@ -8,15 +8,12 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import kept
 from pennon.encoding.kernels.graph_walks import walk_graph
 from pennon.encoding.kernels.shares import Shares
 from pennon.encoding.kernels.vector_rows import CodeRows, RowParts, keep_rows, row_distances
-from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
@@ -169,8 +166,12 @@ class Quantizer(Protocol):
         """Raise FormatError if columns of a file do not have its codes."""
         ...
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> Codes:
-        """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`."""
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> Codes:
+        """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`.
+
+        The columns may be parts of what was read of more partitions, of which the codes hold none.
+        Raises FormatError if they have values of another type.
+        """
         ...
 
     def asks(self, vectors: Vectors) -> Asks:
@@ -348,46 +349,3 @@ class _RowPairs:
             *heaps,
             shares,
         )
-
-
-def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:
-    """Return the type of the items of a column of lists of ``width`` items.  Raises FormatError."""
-    kind = file.type_of(name)
-    if not pa.types.is_fixed_size_list(kind) or kind.list_size != width:
-        message = f"{file.source.path}: {name} is {kind}, and no list of {width} items"
-        raise FormatError(message)
-    return kind.value_type
-
-
-def check_bytes(file: IndexFile, name: str, width: int) -> None:
-    """Raise FormatError unless a column has lists of ``width`` bytes."""
-    if (kind := list_type(file, name, width)) != pa.uint8():
-        message = f"{file.source.path}: {name} has codes that are {kind}, and no bytes"
-        raise FormatError(message)
-
-
-def matrix_of(column: pa.Array[Any]) -> Vectors:
-    """Return the lists of a column row by row, not copied.  Raises FormatError if one is NULL."""
-    width = column.type.list_size
-    items = column.values.slice(column.offset * width, len(column) * width)
-    if column.null_count or items.null_count:
-        message = f"a column of codes has {column.null_count} NULLs"
-        raise FormatError(message)
-    values: Vectors = np.asarray(items.to_numpy(zero_copy_only=False))
-    return values.reshape(len(column), width)
-
-
-def kept_matrix(column: pa.Array[Any]) -> Vectors:
-    """Return the lists of a column row by row; copied where the column is a part of a larger one that was read.
-
-    Raises FormatError if one is NULL.
-    """
-    return kept(matrix_of(column), column.values.buffers()[1])
-
-
-def floats_of(column: pa.Array[Any]) -> Floats:
-    """Return a column of numbers of 32 bits, not copied.  Raises FormatError if it is of something else."""
-    if column.type != pa.float32() or column.null_count:
-        message = f"factors of codes are {column.type} with {column.null_count} NULLs"
-        raise FormatError(message)
-    return np.asarray(column.to_numpy(zero_copy_only=False))

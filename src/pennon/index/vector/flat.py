@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, kept_matrix, list_type
+from pennon.index.vector.code_columns import kept_rows, list_type
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes
 from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.wire import Vectors
 
@@ -49,9 +50,9 @@ class Flat:
     def check(self, file: IndexFile) -> None:
         """See `Quantizer.check`: done as it is made."""
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes:
         """See `Quantizer.codes`."""
-        values = np.ascontiguousarray(kept_matrix(columns[0]), self._type)
+        values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
         is_cut = self._type == np.float32 and not by_rows

@@ -104,4 +104,5 @@ def _numbers(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
         raise FormatError(message)
     if values.dtype == np.uint64:
         return values.astype(np.uint32)
-    return kept(values, column.buffers()[1])
+    buffer = column.buffers()[1]
+    return kept(values, 0 if buffer is None else buffer.size)

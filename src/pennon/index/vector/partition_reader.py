@@ -18,10 +18,11 @@ from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.vector import hnsw as graphs
+from pennon.index.vector.code_columns import kept_values, values_of
 from pennon.index.vector.codes import Codes, Quantizer
 from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.layout import ROWS, check_rows
-from pennon.index.vector.wire import Partitions
+from pennon.index.vector.wire import Partitions, Vectors
 
 _AT_ONCE: Final = 64 << 20
 """Partitions are read together as long as they take no more memory than this."""
@@ -139,15 +140,15 @@ class ColumnReader(PartitionReader):
 
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
         parts = np.array(numbers, np.int64)
-        columns = pieces(self._codes, [ROWS, *self._quantizer.columns], self._partitions, parts)
-        found_graphs = self._graphs(parts)
-        found = []
-        for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
-            # what is remembered is a copy: a part would hold all that was read with it
-            rows = copied(whole_numbers(row_ids, "rows of an index"))
-            made = self._quantizer.codes(codes, by_rows=self._graph is not None)
-            found.append(Partition(rows, made, self._checked(graph, number)))
-        return found
+        names = [ROWS, *self._quantizer.columns]
+        (row_ids, *columns), places = _read_columns(self._codes, names, self._partitions, parts)
+        numbers_of_rows = whole_numbers(row_ids[0], "rows of an index")
+        codes = zip(*[_values_of_each(each, places) for each in columns], strict=True)
+        made = [self._quantizer.codes(each, by_rows=self._graph is not None) for each in codes]
+        found_graphs = map(self._checked, self._graphs(parts), numbers)
+        # what is remembered is a copy: a part would hold all that was read with it
+        rows = [copied(numbers_of_rows[start:end]) for start, end in places]
+        return list(map(Partition, rows, made, found_graphs))
 
     def _graphs(self, parts: Int64Array) -> Sequence[list[pa.Array[Any]] | None]:
         if self._graph is None:
@@ -167,6 +168,18 @@ def pieces(
 
     Raises FormatError if they overlap.
     """
+    columns, places = _read_columns(file, names, partitions, parts)
+    by_column = [_of_each(each, places) for each in columns]
+    return [list(each) for each in zip(*by_column, strict=True)]
+
+
+def _read_columns(
+    file: IndexFile, names: Sequence[str], partitions: Partitions, parts: Int64Array
+) -> tuple[list[list[pa.Array[Any]]], list[tuple[int, int]]]:
+    """Return columns of some partitions, each as an array of every partition, or one of all; and where they lie in that.
+
+    Raises FormatError if they overlap.
+    """
     starts, lengths = partitions.offsets[parts], partitions.lengths[parts]
     order = np.argsort(starts, kind="stable")
     first, last = starts[order], starts[order] + lengths[order]
@@ -180,12 +193,27 @@ def pieces(
     each = [Rows.between(start, start + size) for start, size in zip(starts, lengths, strict=True)]
     wanted = [(name, rows) for name in names for rows in (each if name in apart else [together])]
     read = iter(file.read_each(wanted))
-    found: list[list[pa.Array[Any]]] = [[] for _ in parts]
-    for name in names:
-        column = None if name in apart else next(read)
-        for mine, place, length in zip(found, places.tolist(), lengths.tolist(), strict=True):
-            mine.append(next(read) if column is None else column.slice(place, length))
-    return found
+    columns = [[next(read) for _ in each] if name in apart else [next(read)] for name in names]
+    return columns, list(zip(places.tolist(), (places + lengths).tolist(), strict=True))
+
+
+def _of_each(
+    columns: list[pa.Array[Any]], places: Sequence[tuple[int, int]]
+) -> list[pa.Array[Any]]:
+    """Return a column of each partition: such arrays, or slices of one of all partitions."""
+    if len(columns) == len(places):
+        return columns
+    return [columns[0].slice(start, end - start) for start, end in places]
+
+
+def _values_of_each(
+    columns: Sequence[pa.Array[Any]], places: Sequence[tuple[int, int]]
+) -> list[Vectors]:
+    """Return a column of each partition as numbers: of such arrays, or cut of one of all partitions."""
+    if len(columns) == len(places):
+        return [kept_values(each) for each in columns]
+    values = values_of(columns[0])
+    return [values[start:end] for start, end in places]
 
 
 def _is_wide(kind: pa.DataType, rows: int, partitions: int) -> bool:

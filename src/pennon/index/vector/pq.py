@@ -14,10 +14,9 @@ Source: reference index-vector, 2.5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
@@ -27,6 +26,7 @@ from pennon.encoding.kernels.vector_scan import keep_words, word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.base import Floats
+from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.codes import (
     Apart,
     Asked,
@@ -37,8 +37,6 @@ from pennon.index.vector.codes import (
     Ready,
     RowCodes,
     TableCodes,
-    check_bytes,
-    matrix_of,
 )
 from pennon.index.vector.wire import Vectors
 
@@ -80,9 +78,9 @@ class ProductQuantizer:
         """See `Quantizer.check`."""
         check_bytes(file, _CODES, self.row_bytes)
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes | TableCodes:
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes | TableCodes:
         """See `Quantizer.codes`."""
-        return self.codes_of(matrix_of(columns[0]), by_rows=by_rows)
+        return self.codes_of(columns[0], by_rows=by_rows)
 
     def codes_of(self, stored: Bytes2D, *, by_rows: bool) -> RowCodes | TableCodes:
         """Return the codes of a partition, given as they are stored."""

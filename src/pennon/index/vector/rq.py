@@ -14,11 +14,10 @@ Source: reference index-vector, 2.9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
@@ -35,16 +34,8 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
-from pennon.index.vector.codes import (
-    Bytes2D,
-    Heaps,
-    Order,
-    Pairs,
-    Ready,
-    check_bytes,
-    floats_of,
-    matrix_of,
-)
+from pennon.index.vector.code_columns import check_bytes
+from pennon.index.vector.codes import Bytes2D, Heaps, Order, Pairs, Ready
 from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.rq_bits import (
     blocked,
@@ -134,21 +125,22 @@ class RabitQuantizer:
         elif self._further:
             check_bytes(file, _STREAM, -(-self._width * self._further // 8))
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RabitCodes:  # noqa: ARG002
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RabitCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        signs, factors = matrix_of(columns[0]), [floats_of(each) for each in columns[1:3]]
+        signs, factors = columns[0], list(columns[1:3])
         if not self._is_packed:
             signs = packed_signs(signs)
         rest = np.empty((len(signs), 0), np.uint8)
         if self._further:
-            rest = matrix_of(columns[3])
+            rest = columns[3]
             if not self._is_blocked:
                 rest = blocked(from_stream(rest, self._further, self._width), self._further)
-            factors += [floats_of(each) for each in columns[4:]]
-        # what is remembered is a copy: a part would hold all that was read with it
-        side_by_side = np.empty((len(factors), len(signs)), np.float32)
-        for target, each in zip(side_by_side, factors, strict=True):
-            target[:] = each
+            factors += columns[4:]
+        kinds = {each.dtype for each in factors}
+        if kinds != {np.dtype(np.float32)}:
+            message = f"factors of codes are {', '.join(sorted(map(str, kinds)))}"
+            raise FormatError(message)
+        side_by_side = np.concatenate(factors).reshape(len(factors), len(signs))
         return RabitCodes(copied(signs), copied(rest), side_by_side)
 
     def asks(self, vectors: Vectors) -> _Queries:

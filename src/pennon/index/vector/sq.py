@@ -11,14 +11,14 @@ Source: reference index-vector, 2.7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, check_bytes, kept_matrix
+from pennon.index.vector.code_columns import check_bytes, kept_rows
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes
 from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.wire import Vectors
 
@@ -45,9 +45,9 @@ class ScalarQuantizer:
         """See `Quantizer.check`."""
         check_bytes(file, _CODES, self.row_bytes)
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        return RowCodes(kept_matrix(columns[0]))
+        return RowCodes(kept_rows(columns[0]))
 
     def asks(self, vectors: Vectors) -> Everywhere:
         """See `Quantizer.asks`."""

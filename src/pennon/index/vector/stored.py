@@ -11,13 +11,12 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.vector.codes import matrix_of
+from pennon.index.vector.code_columns import values_of
 from pennon.index.vector.layout import ROWS, Layout, read_layout
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.partition_reader import pieces
 from pennon.index.vector.partitions import coder_of
 from pennon.index.vector.pq import check_words
-from pennon.index.vector.rows import Matrix
 from pennon.index.vector.settings import KINDS, Graph, VectorSettings
 from pennon.index.vector.sq import bounds_of
 from pennon.index.vector.wire import Partitions
@@ -57,7 +56,7 @@ def coded_of(arrays: Sequence[pa.Array[Any]]) -> Coded:
     """Return rows of a file, or of a batch like it.  Raises FormatError if there are NULLs."""
     numbers, *columns = arrays
     rows = whole_numbers(numbers, "row numbers of an index")
-    return Coded(rows, tuple(_values(each) for each in columns))
+    return Coded(rows, tuple(values_of(each) for each in columns))
 
 
 def open_stored(files: IndexFiles) -> StoredIndex:
@@ -114,14 +113,3 @@ def _rabit_model(layout: Layout) -> Model:
     is_plain = said.values.get("packed") is not True
     settings = VectorSettings(layout.kind, layout.metric, bits=bits, is_plain=is_plain)
     return Model(settings, layout.centroids, signs=signs, loss=layout.graphs.loss)
-
-
-def _values(column: Any) -> Matrix:
-    """Return a column without NULLs as numbers, lists as the rows of a matrix.  Raises FormatError."""
-    if hasattr(column.type, "list_size"):
-        return matrix_of(column)
-    if column.null_count:
-        message = "codes of an index are NULL"
-        raise FormatError(message)
-    found: Matrix = np.asarray(column.to_numpy())
-    return found

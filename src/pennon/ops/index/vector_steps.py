@@ -29,7 +29,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.file.facade import split_path
 from pennon.file.open import create_container_file, open_data_file
 from pennon.index.files import IndexFile, whole_numbers
-from pennon.index.vector.codes import matrix_of
+from pennon.index.vector.code_columns import matrix_of
 from pennon.index.vector.layout import ROWS
 from pennon.index.vector.merge import windows
 from pennon.index.vector.model import Coded, Model

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
+from pennon.encoding.kernels.touched import find_pieces, flat_table
 
 MOST = 1 << 16
 
@@ -19,15 +20,18 @@ def test_words_become_running_sums(width: int, chunks: int) -> None:
     logs[-1] = 0
     words = ((sizes - 1) << 4 | logs).astype(f"<u{width}")
     counts = [1 << int(log) for log in logs[:-1]] + [37]
-    found = index_chunks(words.view(np.uint8), width, sum(counts), MOST)
-    assert found[0].tolist() == [0, *np.cumsum(sizes * 8).tolist()]
-    assert found[1].tolist() == counts
-    assert found[2].tolist() == [0, *np.cumsum(counts).tolist()]
+    numbers, size_bytes = index_chunks(words.view(np.uint8), width, sum(counts), MOST)
+    offsets, firsts, found, nothing = numbers.tolist()
+    assert offsets == [0, *np.cumsum(sizes * 8).tolist()]
+    assert firsts == [0, *np.cumsum(counts).tolist()]
+    assert found == [*counts, 0]
+    assert not any(nothing)
+    assert size_bytes == offsets[-1]
 
 
 def test_words_that_do_not_hold_the_items_are_refused() -> None:
     words = np.array([3, 0], "<u2").view(np.uint8)  # 8 items, and what is left
-    assert index_chunks(words, 2, 9, MOST)[1].tolist() == [8, 1]
+    assert index_chunks(words, 2, 9, MOST)[0][2].tolist() == [8, 1, 0]
     for items in (7, 8):
         with pytest.raises(ValueError, match="more than the"):
             index_chunks(words, 2, items, MOST)
@@ -36,7 +40,7 @@ def test_words_that_do_not_hold_the_items_are_refused() -> None:
     for wrong, width in ((words[:3], 2), (words[:0], 2), (words[:2], 4), (words, 3)):
         with pytest.raises(ValueError, match="no words"):
             index_chunks(wrong, width, 9, MOST)
-    assert index_chunks(words[:2], 2, 0, MOST)[1].tolist() == [0]
+    assert index_chunks(words[:2], 2, 0, MOST)[0][2].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("stride", [2, 3])
@@ -73,3 +77,15 @@ def test_rows_that_do_not_begin_and_end_are_refused(table: list[list[int]]) -> N
     for wrong in (data[:-1], data[:-8]):
         with pytest.raises(ValueError, match="a row index of"):
             index_rows(wrong, len(table), 2)
+
+
+def test_chunks_of_single_values_are_found() -> None:
+    numbers = np.array([[0, 10, 30], [0, 3, 5], [3, 2, 0], [0, 0, 0]])
+    table, zero = flat_table(1000, numbers), np.zeros(1, np.int64)
+    for row, chunk in enumerate((0, 0, 0, 1, 1)):
+        rows = np.array([row]), np.array([row + 1])
+        (_, chunks, _, places), *_ = find_pieces([table], zero, np.array([0, 1]), *rows)
+        assert (chunks.tolist(), places.tolist()) == ([chunk], [1000 + int(numbers[0, chunk])])
+    for position, wrong in ((-1, numbers), (0, numbers[:3]), (0, numbers[:, :1].copy())):
+        with pytest.raises(ValueError, match="no table"):
+            flat_table(position, wrong)

@@ -89,7 +89,7 @@ def put_encoding(rng: random.Random, encoding: file2_pb2.Encoding, number: int) 
 def put_buffers(
     rng: random.Random, message: file2_pb2.ColumnMetadata | file2_pb2.ColumnMetadata.Page
 ) -> None:
-    count = rng.choice([0, 1, 3])
+    count = rng.choice([0, 1, 3, 9])
     message.buffer_offsets.extend(rng.randrange(1 << 39) for _ in range(count))
     message.buffer_sizes.extend(rng.randrange(1 << 39) for _ in range(count))
 

@@ -229,9 +229,7 @@ class _Search:
     def _keep(self, nearest: NearestRows, pairs: Pairs) -> None:
         """Let queries keep the nearest rows of pairs."""
         if not nearest.has_room:
-            lengths = np.array([len(each) for each in pairs.rows])
-            found = np.bincount(pairs.queries, lengths[pairs.places])
-            nearest.make_room(int(found.max()))
+            nearest.make_room(int(np.bincount(pairs.queries, pairs.lengths).max()))
         keep_pairs(self._asks, self._order, pairs, nearest, _lane_count(len(nearest.counts)))
 
     def _round_by_part(

@@ -61,11 +61,13 @@ def _keep_by_partition(
 ) -> None:
     """Let lanes have some of the partitions each: pairs from the first one on have these places."""
     count = len(places)
+    if not count:
+        return
     borders = np.append(run_starts(places).nonzero()[0], count)
-    if len(borders) <= _SHARES * lanes:
-        borders = np.arange(_SHARES * lanes + 1) * count // (_SHARES * lanes)
     if lanes == 1:
         borders = np.array([0, count])
+    elif len(borders) <= _SHARES * lanes:
+        borders = np.arange(_SHARES * lanes + 1) * count // (_SHARES * lanes)
     shares = Shares(first + borders)
     found = [nearest, *(nearest.bounds() for _ in range(1, lanes))]
     call_all([partial(ready.keep, each.heaps, shares) for each in found])

@@ -174,7 +174,7 @@ def _partial_frame(
     kinds = [st.StructField(key, schema[key].dataType) for key in keys]
     kinds += [st.StructField(part.field.name, _spark_type(part.field.type)) for part in flat]
     partitions = tuple(
-        plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark))
+        plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark), arrow)
     )
     if not partitions:
         return spark.createDataFrame([], st.StructType(kinds))

@@ -3,7 +3,7 @@
 Spark plans a scan of files by their bytes and its cores; so do we.  A large fragment is split, so
 that all cores have work.  Small ones share a partition, since every task costs some hundredths of a
 second before its first row.  Rows stay in order: a partition is a run of neighbours, as many of them
-as fit ``max_partition_bytes``.
+as fit ``max_partition_bytes``.  Little of a table is read by one task alone.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from pennon.core.units import MIB
 from pennon.scan.plan import ScanTask, bytes_per_row, plan_tasks
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.width import has_width, row_bytes
 
 Partition: TypeAlias = tuple[ScanTask, ...]
 
@@ -24,6 +27,9 @@ MIN_SPLIT_BYTES = 4 * MIB
 
 OPEN_BYTES = 4 * MIB
 """What reading a fragment costs beyond its bytes, in bytes; Spark's own figure for a file."""
+
+ONE_TASK_BYTES = 32 * MIB
+"""So much, `OPEN_BYTES` of each fragment counted, one task reads sooner than Spark brings together what two read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +56,19 @@ class Parallelism:
 
 
 def plan_partitions(
-    snapshot: Snapshot, max_partition_bytes: int, parallelism: Parallelism
+    snapshot: Snapshot,
+    max_partition_bytes: int,
+    parallelism: Parallelism,
+    columns: pa.Schema | None = None,
 ) -> list[Partition]:
-    """Return the partitions of a table, in order; a table without rows has none."""
-    return pack_tasks(plan_tasks(snapshot), max_partition_bytes, parallelism)
+    """Return the partitions of a table, in order; a table without rows has none.
+
+    ``columns`` are those that are read, None: whatever takes as long as all of them.
+    """
+    tasks = plan_tasks(snapshot)
+    if columns is not None and _is_little(tasks, columns, max_partition_bytes):
+        return [tuple(tasks)]
+    return pack_tasks(tasks, max_partition_bytes, parallelism)
 
 
 def pack_tasks(
@@ -67,6 +82,18 @@ def pack_tasks(
         return [(piece,) for piece in pieces]
     full = -(-sum(map(_cost, pieces)) // max(max_partition_bytes, OPEN_BYTES))
     return list(_pack(pieces, max(parallelism.most, full)))
+
+
+def _is_little(tasks: Sequence[ScanTask], columns: pa.Schema, max_partition_bytes: int) -> bool:
+    """Return whether one task is to read these columns.
+
+    Only values that all take the same bytes are little: a task that has few texts may still be asked to do
+    much with each.
+    """
+    if not tasks or not all(has_width(field.type) for field in columns):
+        return False
+    size = sum(task.rows for task in tasks) * row_bytes(columns)
+    return size <= max_partition_bytes and size + len(tasks) * OPEN_BYTES <= ONE_TASK_BYTES
 
 
 def size_bytes(task: ScanTask) -> int:

@@ -70,9 +70,10 @@ class LanceReader(ds.DataSourceReader):
         snapshot = snapshot_of(options)
         self._schema = schema
         self._pushes_filters = options.push_filters
-        self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+        columns = arrow_schema(schema)
+        self._scan = plan_table_scan(snapshot, columns, options.batch_size)
         self._partitions = plan_partitions(
-            snapshot, options.max_partition_bytes, Parallelism.unknown()
+            snapshot, options.max_partition_bytes, Parallelism.unknown(), columns
         )
         self.pushFilters = PushedFilters(self)  # type: ignore[method-assign]
 

@@ -34,27 +34,25 @@ MOST_RANGE_ROWS: Final = 1 << 26
 
 
 def frame_of(
-    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str | None = None
-) -> DataFrame:
-    """Return a DataFrame over a version, of the columns and in the batches that options ask for.
-
-    ``where`` is a condition in the SQL of all scans.
-    """
-    partitions = plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark))
-    return _frame(spark, snapshot, options, partitions, where)
-
-
-def _frame(
     spark: SparkSession,
     snapshot: Snapshot,
     options: ReadOptions,
-    planned: Sequence[Partition],
     where: str | None = None,
+    planned: Sequence[Partition] | None = None,
 ) -> DataFrame:
+    """Return a DataFrame over a version, of the columns and in the batches that options ask for.
+
+    ``where`` is a condition in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
+    session.
+    """
     schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    columns = arrow_schema(schema)
+    scan = plan_table_scan(snapshot, columns, options.batch_size)
     if where is not None:
         scan = scan.where(where)
+    if planned is None:
+        parallelism = parallelism_of(spark)
+        planned = plan_partitions(snapshot, options.max_partition_bytes, parallelism, columns)
     partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)
@@ -115,12 +113,12 @@ def address_frame(
 ) -> DataFrame:
     """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`."""
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
-    if tasks is None:
-        return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
-    partitions = (
-        pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark)) if tasks else ()
-    )
-    return _frame(spark, snapshot, options, partitions).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+    partitions: Sequence[Partition] | None = None
+    if tasks is not None:
+        parallelism = parallelism_of(spark)
+        partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism) if tasks else ()
+    rows = frame_of(spark, snapshot, options, planned=partitions)
+    return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 
 def reads_whole_fragments(spark: SparkSession, snapshot: Snapshot) -> bool:
@@ -134,7 +132,8 @@ def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[st
     """Return the same as `address_frame`, with each fragment's rows, in order, in a partition of their own."""
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
     partitions = [(task,) for task in plan_tasks(snapshot)]
-    return _frame(spark, snapshot, options, partitions).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+    rows = frame_of(spark, snapshot, options, planned=partitions)
+    return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 
 def numbers_of(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -67,6 +68,30 @@ def test_many_small_fragments_share_partitions(tables: dict[str, Snapshot]) -> N
         assert len(partitions) == count, most
         assert max(rows_of(partitions)) - min(rows_of(partitions)) <= 100
     assert len(plan_partitions(many, 1, Parallelism(1, 1))) == 10_000
+
+
+def test_one_task_reads_little_of_a_table(tmp_path: Path) -> None:
+    rows = 1_000_000
+    texts = pa.array(["text"]).take(pa.array(np.zeros(rows, np.int64)))
+    table = pa.table({"a": np.random.default_rng(1).random(rows), "b": range(rows), "t": texts})
+
+    def count(files: int, names: list[str], limit: int = LIMIT) -> int:
+        path = tmp_path / str(files)
+        if not path.exists():
+            each = rows // files
+            pennon.write_dataset(table, path, data_storage_version="2.0", max_rows_per_file=each)
+        snapshot = open_snapshot(str(path), {})
+        columns = pa.schema([table.schema.field(name) for name in names])
+        partitions = plan_partitions(snapshot, limit, Parallelism.of_cores(2), columns)
+        assert sum(rows_of(partitions)) == rows
+        return len(partitions)
+
+    assert count(4, ["a"]) == 1, "8 MB in four fragments"
+    assert count(5, ["a", "b"]) == 2, "16 MB in five"
+    assert count(1, ["a", "b"]) == 1, "16 MB in one"
+    assert count(8, ["a"]) == 2, "each fragment has to be opened"
+    assert count(4, ["t"]) == 2, "much may be done with each text"
+    assert count(4, ["a"], limit=4 * MIB) > 1, "the limit of a partition holds"
 
 
 def test_a_table_without_rows_has_no_partition(tables: dict[str, Snapshot]) -> None:

@@ -53,7 +53,7 @@ class Leaf:
     ) -> Leaf:
         """Return the leaf at the end of ``path``."""
         factor = column_rows(path)
-        name = ".".join(field.name for field in path)
+        name = ".".join([field.name for field in path])
         node = Node(file, column_of, name, file.num_rows * factor)
         return cls(file, path, column, node, path_types(path, tree), factor)
 

@@ -82,9 +82,15 @@ class DataFile(OpenedFile):
     def schema(self) -> Schema:
         """Return the schema that the file itself holds; a table's manifest has it, too."""
         try:
-            return parse_fields(self._descriptor.schema.fields, self._descriptor.schema.metadata)
+            return parse_fields(self._descriptor.schema.fields, self.schema_metadata)
         except LanceError as error:
             raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
+
+    @lazy
+    def schema_metadata(self) -> Mapping[str, bytes]:
+        """Return the metadata of that schema, of which nothing else is looked at."""
+        found = self._descriptor.schema.metadata
+        return {key: found[key] for key in found}
 
     @property
     def num_columns(self) -> int:
@@ -110,11 +116,11 @@ class DataFile(OpenedFile):
 
     def read_columns(self, indices: Iterable[int]) -> Steps[list[Column]]:
         """Return the steps that read the metadata of columns; no round for those known already."""
-        wanted = list(indices)
+        wanted, count = list(indices), self.num_columns
         missing = [index for index in dict.fromkeys(wanted) if index not in self._columns]
         for index in missing:
-            if not 0 <= index < self.num_columns:
-                message = f"column {index} of a file that has {self.num_columns} columns"
+            if not 0 <= index < count:
+                message = f"column {index} of a file that has {count} columns"
                 raise FormatError(message, where=Breadcrumb(file=self.source.path))
         extents = [self.column_extents[index] for index in missing]
         buffers = yield from self._tail.read_extents(extents)

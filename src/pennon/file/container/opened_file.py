@@ -59,6 +59,11 @@ class OpenedFile(ABC):
         """Return the schema that the file itself holds; a table's manifest has it, too."""
 
     @property
+    def schema_metadata(self) -> Mapping[str, bytes]:
+        """Return the metadata of that schema."""
+        return self.schema.metadata
+
+    @property
     @abstractmethod
     def num_columns(self) -> int:
         """Return the number of columns that the fields may lie in."""

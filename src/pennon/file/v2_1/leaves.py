@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import cast
 
 import pyarrow as pa
 
@@ -74,7 +73,8 @@ def remembered_page(leaf: Leaf, number: int) -> KnownPage | None:
     page = leaf.opened.get(number)
     if page is None or not isinstance(page.layout, MiniBlock):
         return None
-    return cast("KnownPage | None", page.slot.get())
+    known: KnownPage | None = page.slot.get()
+    return known
 
 
 def _get_to_know(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:

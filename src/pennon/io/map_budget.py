@@ -105,16 +105,17 @@ class Resident:
         What takes of the same columns touch again and again is in memory once.  Ranges that are within the new one are
         taken out of the account.
         """
+        mapping, position, end = span.mapping, span.position, span.end
         for number in list(islice(reversed(self._spans), _LATELY)):
             old = self._spans[number]
-            if old.mapping is not span.mapping:
+            if old.mapping is not mapping:
                 continue
-            if not old.is_scattered and old.covers(span):
+            if old.position <= position and end <= old.end and not old.is_scattered:
                 self._spans.move_to_end(number)
                 if number in self._long:
                     self._long.move_to_end(number)
                 return True
-            if not span.is_scattered and span.covers(old):
+            if position <= old.position and old.end <= end and not span.is_scattered:
                 self._remove(number)
         return False
 

@@ -48,7 +48,8 @@ def as_ranges(request: Gather) -> tuple[Int64Array, Int64Array]:
 
 def check_extent(extent: ByteRange, size_bytes: int, path: str) -> None:
     """Raise FormatError unless ``extent`` lies in an object of ``size_bytes``."""
-    if extent.position < 0 or extent.size_bytes < 0 or extent.end > size_bytes:
+    position = extent.position
+    if position < 0 or extent.size_bytes < 0 or position + extent.size_bytes > size_bytes:
         message = f"a range leaves the object, which has {size_bytes} bytes"
         place = Breadcrumb(path, byte_range=(extent.position, extent.end))
         raise FormatError(message, where=place)

@@ -112,13 +112,13 @@ class _Covered:
     @classmethod
     def of(cls, scope: Scope, segment: Index) -> _Covered:
         all_ids = covered_now(scope.snapshot, segment)
-        fragments = tuple(each for each in scope.searched if each.id in all_ids)
+        fragments = tuple([each for each in scope.searched if each.id in all_ids])
         is_whole = (
             len(fragments) == len(all_ids)
             and all(each.deletion_file is None for each in fragments)
             and not moved_rows(scope.snapshot).maps
         )
-        return cls(all_ids, fragments, tuple(each.id for each in fragments), is_whole)
+        return cls(all_ids, fragments, tuple([each.id for each in fragments]), is_whole)
 
 
 class IndexedRows:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from pennon.core.thread_pools import in_forked_child
@@ -33,7 +33,7 @@ class Cache:
     def start_again(self) -> None:
         """Forget everything, and who holds the lock."""
         self._lock = Lock()
-        self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._size = 0
         self._making: dict[Hashable, _Making] = {}
 
@@ -46,7 +46,7 @@ class Cache:
         """Return the number of entries."""
         return len(self._entries)
 
-    def get(self, key: Hashable) -> object | None:
+    def get(self, key: Hashable) -> Any | None:
         """Return the value of a key, None if it is not known."""
         with self._lock:
             found = self._entries.get(key)
@@ -76,7 +76,8 @@ class Cache:
             known = self._entries.get(key)
             if known is not None:
                 self._entries.move_to_end(key)
-                return cast("T", known[0])
+                kept: T = known[0]
+                return kept
             if weight > self.most_bytes:
                 return value
             while self._size + weight > self.most_bytes:
@@ -94,7 +95,7 @@ class Cache:
         A thread that asks while another makes it waits for that one, and for its failure, too.  No
         lock is held meanwhile, because that is when the store is read.
         """
-        found = self.get(key)
+        found: T | None = self.get(key)
         while found is None:
             mine = _Making()
             first = self._making.setdefault(key, mine)
@@ -102,21 +103,22 @@ class Cache:
                 found = first.result()  # None of one who only looked
                 continue
             try:
-                mine.value = self._make_now(key, make, size_of)
-                return cast("T", mine.value)
+                mine.value = made = self._make_now(key, make, size_of)
             except BaseException as error:
                 mine.error = error
                 raise
+            else:
+                return made
             finally:
                 self._making.pop(key, None)
                 mine.end()
                 del mine, first  # an error holds this frame, which must not hold the error
-        return cast("T", found)
+        return found
 
     def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        found = self.get(key)  # another thread may have been done with it a moment ago
+        found: T | None = self.get(key)  # another thread may have been done with it a moment ago
         if found is not None:
-            return cast("T", found)
+            return found
         made = make()
         return made if made is None else self.put(key, made, size_of(made))
 

@@ -97,10 +97,12 @@ class Rows:
         low = max(int(borders.searchsorted(self.starts[0], side="right")) - 1, 0)
         high = int(borders.searchsorted(self.end, side="left"))
         if self.is_contiguous:
+            start, end = int(self.starts[0]), int(self.ends[0])
             for number in range(low, high):
-                part = self.clip(int(borders[number]), int(borders[number + 1]))
-                if part.count:
-                    yield number, part
+                begin = int(borders[number])
+                first, last = max(start, begin), min(end, int(borders[number + 1]))
+                if first < last:
+                    yield number, Rows.between(first - begin, last - begin)
             return
         firsts = self.ends.searchsorted(borders[low:high], side="right").tolist()
         lasts = self.starts.searchsorted(borders[low + 1 : high + 1], side="left").tolist()

@@ -7,7 +7,7 @@ share it (`pennon.scan.session`).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol
 from weakref import ref
 
 from pennon.core.cache import Cache
@@ -40,11 +40,10 @@ class SearchCache:
         self._memory = ref(self._own if shared is None else shared)
         self._file = file
 
-    def get(self, key: Hashable) -> PageIndex | None:
-        """Return what is known of a page."""
+    def get(self, key: Hashable) -> Any | None:
+        """Return what is known of a page, as it was `put`."""
         memory = self._memory()
-        found = None if memory is None else memory.get((self._file, key))
-        return cast("PageIndex | None", found)
+        return None if memory is None else memory.get((self._file, key))
 
     def put(self, key: Hashable, index: PageIndex) -> None:
         """Remember what was read of a page."""
@@ -60,8 +59,8 @@ class Slot:
     cache: SearchCache
     key: Hashable
 
-    def get(self) -> PageIndex | None:
-        """Return what is known of the page."""
+    def get(self) -> Any | None:
+        """Return what is known of the page, as it was `put`."""
         return self.cache.get(self.key)
 
     def put(self, index: PageIndex) -> None:

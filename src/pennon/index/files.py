@@ -210,7 +210,7 @@ class IndexFile:
 
     def number(self, key: str, default: int) -> int:
         """Return a number of the file's metadata, at least 1."""
-        text = self.data.schema.metadata.get(key, str(default).encode())
+        text = self.data.schema_metadata.get(key, str(default).encode())
         if not text.isdigit() or not 0 < int(text) < 1 << 32:
             message = f"{self.source.path}: {key} is {text!r}, which is no size"
             raise FormatError(message)
@@ -218,7 +218,7 @@ class IndexFile:
 
     def row_set(self, key: str) -> RowSet | None:
         """Return the address set in the global buffer whose number the metadata tells; None without it."""
-        number = self.data.schema.metadata.get(key)
+        number = self.data.schema_metadata.get(key)
         if number is None:
             return None
         if not number.isdigit():
@@ -234,18 +234,17 @@ class IndexFile:
 
     def read_each(self, wanted: Sequence[tuple[str, Rows]]) -> list[pa.Array[Any]]:
         """Return columns, each at rows of its own; side by side, in as few rounds as that takes."""
-        fields = [self._field(name) for name, _ in wanted]
         columns = self.data.column_of
-        readers = [
-            self.data.read_field(field, columns, rows)
-            for field, (_, rows) in zip(fields, wanted, strict=True)
-        ]
-        found = run(together(readers), self._answer)
-        arrays = [_one(chunks, field) for chunks, field in zip(found, fields, strict=True)]
-        for array, (name, rows) in zip(arrays, wanted, strict=True):
+        fields = {name: self._field(name) for name in dict(wanted)}
+        readers = {name: self.data.field_reader(fields[name], columns) for name in fields}
+        found = run(together([readers[name](rows) for name, rows in wanted]), self._answer)
+        arrays = []
+        for chunks, (name, rows) in zip(found, wanted, strict=True):
+            array = _one(chunks, fields[name])
             if len(array) != rows.count:
                 message = f"{self.source.path}: {rows.count} rows of {name} are {len(array)}"
                 raise FormatError(message)
+            arrays.append(array)
         return arrays
 
     def _answer(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:

@@ -42,16 +42,13 @@ class _Span:
     position: int
     end: int
     cost_bytes: int
+    is_long: bool
+    """Whether a scan passes through."""
 
     @property
     def is_scattered(self) -> bool:
         """Tell whether only some of the range was touched: other spans may lie within it."""
         return self.cost_bytes < self.end - self.position
-
-    @property
-    def is_long(self) -> bool:
-        """Tell whether a scan passes through."""
-        return LONG_BYTES <= self.end - self.position <= self.cost_bytes
 
     def covers(self, other: _Span) -> bool:
         """Tell whether another span lies within the range."""
@@ -75,11 +72,11 @@ class Resident:
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
         fits = mapped_bytes() <= self.budget_bytes
-        if fits and end - position < LONG_BYTES:
+        size_bytes, cost_bytes = end - position, max(cost_bytes, TOUCH_BYTES)
+        is_long = LONG_BYTES <= size_bytes <= cost_bytes
+        if fits and not is_long:
             return
-        span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
-        if fits and not span.is_long:
-            return
+        span = _Span(ref(mapping), position, end, cost_bytes, is_long)
         for old in self._push(span, fits=fits):
             behind = None if fits else old.mapping()
             if behind is not None:
@@ -105,16 +102,17 @@ class Resident:
         What takes of the same columns touch again and again is in memory once.  Ranges that are within the new one are
         taken out of the account.
         """
+        mapping, position, end = span.mapping, span.position, span.end
         for number in list(islice(reversed(self._spans), _LATELY)):
             old = self._spans[number]
-            if old.mapping is not span.mapping:
+            if old.mapping is not mapping:
                 continue
-            if not old.is_scattered and old.covers(span):
+            if old.position <= position and end <= old.end and not old.is_scattered:
                 self._spans.move_to_end(number)
                 if number in self._long:
                     self._long.move_to_end(number)
                 return True
-            if not span.is_scattered and span.covers(old):
+            if position <= old.position and old.end <= end and not span.is_scattered:
                 self._remove(number)
         return False
 

@@ -48,20 +48,25 @@ def as_ranges(request: Gather) -> tuple[Int64Array, Int64Array]:
 
 def check_extent(extent: ByteRange, size_bytes: int, path: str) -> None:
     """Raise FormatError unless ``extent`` lies in an object of ``size_bytes``."""
-    if extent.position < 0 or extent.size_bytes < 0 or extent.end > size_bytes:
+    position = extent.position
+    if position < 0 or extent.size_bytes < 0 or position + extent.size_bytes > size_bytes:
         message = f"a range leaves the object, which has {size_bytes} bytes"
         place = Breadcrumb(path, byte_range=(extent.position, extent.end))
         raise FormatError(message, where=place)
 
 
 def check_gather(request: Gather, size_bytes: int, path: str) -> int:
-    """Return the size of the answer to ``request``, in bytes.
+    """Return the size of the answer to ``request``, in bytes; raises as `check_ranges` does."""
+    return check_ranges(*as_ranges(request), size_bytes, path)
 
-    Ranges may overlap, but an honest reader asks for no byte more than twice: an offset is the end
+
+def check_ranges(starts: Int64Array, ends: Int64Array, size_bytes: int, path: str) -> int:
+    """Return how many bytes ranges of an object have together.
+
+    They may overlap, but an honest reader asks for no byte more than twice: an offset is the end
     of one value and the start of the next.  What asks for more is refused before it is allocated.
     Raises FormatError, TooLargeError.
     """
-    starts, ends = as_ranges(request)
     try:
         total = total_size(starts, ends, size_bytes)
     except ValueError as error:
@@ -139,8 +144,8 @@ class MappedReader:
         return self._buffer.slice(position, size_bytes)
 
     def _gather(self, request: Gather) -> pa.Buffer:
-        total = check_gather(request, len(self._bytes), self._path)
         starts, ends = as_ranges(request)
+        total = check_ranges(starts, ends, len(self._bytes), self._path)
         if self._mapping is not None and total and keeps_account():
             first, last = int(starts.min()), int(ends.max())
             if self._behind is not None and is_sparse(first, last, total):

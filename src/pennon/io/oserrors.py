@@ -33,6 +33,8 @@ class os_errors:  # noqa: N801 - reads like what contextlib makes, and costs les
         trace: TracebackType | None,
     ) -> None:
         """Raise Pennon's error in place of the system's."""
+        if error is None:
+            return
         if isinstance(error, OSError) and not isinstance(error, LanceError):
             raise translate(error, self._verb, self._path) from error
 

@@ -112,6 +112,8 @@ class LiveSlice:
 
     def ranges(self) -> Rows:
         """Return the live rows as ranges, holes cut out."""
+        if self.stretch.count and not len(self.holes):
+            return self.stretch
         starts = np.concatenate([self.stretch.starts, self.holes + 1])
         ends = np.concatenate([self.holes, self.stretch.ends])
         full = ends > starts

@@ -180,9 +180,9 @@ class FragmentReader:
 
     def prepare(self, fields: Sequence[Field]) -> PreparedRead:
         """Find fields in the data files, and open these."""
-        sources = tuple(self._find(field) for field in fields)
+        sources = tuple([self._find(field) for field in fields])
         parts = [part for source in sources for part in _parts(source)]
-        groups = [tuple(part for part in parts if part.file == n) for n in range(len(self.files))]
+        groups = [tuple([part for part in parts if part.file == n]) for n in range(len(self.files))]
         work = [
             partial(self._prepare_file, columns, mine)
             for columns, mine in zip(self.files, groups, strict=True)

@@ -205,7 +205,7 @@ class NearestScan:
         covered = frozenset[int]() if self._indices is None else self._indices.covered
 
         def find() -> tuple[Fragment, ...]:
-            return tuple(each for each in self._scope.searched if each.id not in covered)
+            return tuple([each for each in self._scope.searched if each.id not in covered])
 
         if self._scope.fragments is not None:
             return find()

@@ -21,7 +21,7 @@ from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.filter import Predicate
 from pennon.scan.filter_exec import read_query, read_query_batches
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.fragment_reader import FragmentReader, live_rows
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.projection import MetaColumn
 from pennon.scan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
@@ -91,7 +91,7 @@ class Scope:
 def _alive(snapshot: Snapshot, fragments: Sequence[Fragment]) -> tuple[Numbers, Numbers]:
     starts, lasts = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for fragment in fragments:
-        live = FragmentReader(snapshot, fragment).live_rows()
+        live = live_rows(snapshot, fragment)
         rows = live.between(0, live.count).ranges()
         first = np.uint64(fragment.id << 32)
         starts.append(rows.starts.astype(np.uint64) + first)
@@ -112,13 +112,13 @@ class _Covered:
     @classmethod
     def of(cls, scope: Scope, segment: Index) -> _Covered:
         all_ids = covered_now(scope.snapshot, segment)
-        fragments = tuple(each for each in scope.searched if each.id in all_ids)
+        fragments = tuple([each for each in scope.searched if each.id in all_ids])
         is_whole = (
             len(fragments) == len(all_ids)
             and all(each.deletion_file is None for each in fragments)
             and not moved_rows(scope.snapshot).maps
         )
-        return cls(all_ids, fragments, tuple(each.id for each in fragments), is_whole)
+        return cls(all_ids, fragments, tuple([each.id for each in fragments]), is_whole)
 
 
 class IndexedRows:

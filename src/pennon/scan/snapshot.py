@@ -221,16 +221,16 @@ def _made_lately(known: _Lately, most: int, key: Hashable, make: Callable[[], T]
 
     Threads may ask at once: one that comes while another makes a value may make it, too, and both get the first.
     """
-    found: T | None = None
-    try:
-        known.move_to_end(key)
-        found = known[key]
-    except KeyError:  # it is not known, or another thread let it go between the two
-        pass
+    found: T | None = known.get(key)
     if found is None:
         found = known.setdefault(key, make())
         while len(known) > most:
             known.popitem(last=False)
+        return found
+    try:  # noqa: SIM105 - `suppress` would cost more than all else here
+        known.move_to_end(key)
+    except KeyError:  # another thread let it go between the two
+        pass
     return found
 
 

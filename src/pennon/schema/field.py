@@ -48,6 +48,8 @@ class Field:
 
     def with_children(self, change: Callable[[Field], Field]) -> Field:
         """Return the field with each child changed; itself if none is."""
+        if not self.children:
+            return self
         children = tuple([change(child) for child in self.children])
         return self if all(map(is_, children, self.children)) else replace(self, children=children)
 

@@ -264,9 +264,12 @@ _PARSERS: dict[str, Callable[[str, Sequence[Child]], pa.DataType]] = {
 }
 
 
+_DIGITS = re.compile(r"[0-9]{1,10}")
+
+
 def _size(digits: str, logical: str) -> int:
     """Parse a width or dimension: an int32 that is not negative."""
-    if re.fullmatch(r"[0-9]{1,10}", digits) is None or int(digits) >= 1 << 31:
+    if _DIGITS.fullmatch(digits) is None or int(digits) >= 1 << 31:
         raise _unknown(logical)
     return int(digits)
 

@@ -51,6 +51,15 @@ def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]
     if len(messages) > MAX_FIELDS:
         text = f"a schema has more than {MAX_FIELDS} fields"
         raise FormatError(text)
+    is_flat = {message.parent_id for message in messages} <= {TOP_LEVEL}
+    tops = [_field(message, None) for message in messages] if is_flat else _tree(messages)
+    for top in tops:
+        _check_type(top)
+    return Schema(tuple(tops), dict(metadata) if metadata else {})
+
+
+def _tree(messages: Sequence[file_pb2.Field]) -> list[Field]:
+    """Return the fields on top, with those below them."""
     parents = _parents(messages)
     below: dict[int, list[Field]] = {}
     for number in range(len(messages) - 1, -1, -1):  # children are complete before their parent
@@ -58,9 +67,7 @@ def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]
         below.setdefault(parents[number], []).append(made)
     tops = below.get(TOP_LEVEL, [])
     tops.reverse()
-    for top in tops:
-        _check_type(top)
-    return Schema(tuple(tops), dict(metadata) if metadata else {})
+    return tops
 
 
 def _parents(messages: Sequence[file_pb2.Field]) -> list[int]:

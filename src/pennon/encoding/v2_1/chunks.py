@@ -49,7 +49,9 @@ class Chunks:
     @lazy
     def first_values(self) -> Int64Array:
         """Return the number of the first value of each chunk, and the total at last."""
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
+        found = np.zeros(len(self.counts) + 1, np.int64)
+        self.counts.cumsum(out=found[1:])
+        return found
 
     @property
     def values(self) -> int:
@@ -109,15 +111,21 @@ class Chunks:
             return Pieces(
                 np.arange(len(self.counts)), np.zeros(len(self.counts), np.int64), self.counts
             )
-        low = np.searchsorted(borders, items.starts, side="right") - 1
-        high = np.searchsorted(borders, items.ends, side="left")
+        starts, ends = items.starts, items.ends
+        low = borders.searchsorted(starts, side="right") - 1
+        high = borders.searchsorted(ends, side="left")
         low, high = np.maximum(low, 0), np.maximum(high, low)
-        cuts = high - low
-        owner = np.repeat(np.arange(len(cuts)), cuts)
-        nth = np.arange(len(owner)) - np.repeat(np.cumsum(cuts) - cuts, cuts)
-        chunk = low[owner] + nth
-        first = np.maximum(items.starts[owner], borders[chunk]) - borders[chunk]
-        last = np.minimum(items.ends[owner], borders[chunk + 1]) - borders[chunk]
+        if items.is_contiguous:
+            chunk = np.arange(low[0], high[0])
+        else:
+            cuts = high - low
+            owner = np.arange(len(cuts)).repeat(cuts)
+            nth = np.arange(len(owner)) - (cuts.cumsum() - cuts).repeat(cuts)
+            chunk = low[owner] + nth
+            starts, ends = starts[owner], ends[owner]
+        begins = borders[chunk]
+        first = np.maximum(starts, begins) - begins
+        last = np.minimum(ends, borders[chunk + 1]) - begins
         return Pieces(chunk, first, np.maximum(last, first))
 
 

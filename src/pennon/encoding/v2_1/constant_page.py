@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -70,7 +69,7 @@ def read_constant_page(
     if rows.count > _MOST_ROWS:
         message = f"{rows.count} rows of one value at once; read fewer rows"
         raise TooLargeError(message)
-    known = cast("KnownPage | None", slot.get())
+    known: KnownPage | None = slot.get()
     if known is None:
         parts = _parts(layout, page)
         size_bytes = sum(part.where.size_bytes for part in parts)

@@ -61,7 +61,7 @@ def read_mini_block(
     layout: MiniBlock, page: PageBuffers, rows: Rows, codecs: Codecs, slot: Slot
 ) -> Steps[PageValues]:
     """Return the steps that read ``rows`` of a page."""
-    known = cast("KnownPage | None", slot.get())
+    known: KnownPage | None = slot.get()
     ahead: _Ahead | None = None
     if known is None:
         known, ahead = yield from _read_known(layout, page, codecs, rows)
@@ -88,7 +88,7 @@ def read_mini_block(
 
 def read_known(pages: Sequence[ToKnow], codecs: Codecs) -> Steps[list[KnownPage]]:
     """Return the steps that get to know pages; a round for all that are not remembered."""
-    found = [cast("KnownPage | None", slot.get()) for _, _, slot in pages]
+    found: list[KnownPage | None] = [slot.get() for _, _, slot in pages]
     missing = [at for at, known in enumerate(found) if known is None]
     if missing:
         wanted = [_index_requests(*pages[at][:2]) for at in missing]
@@ -279,11 +279,11 @@ def _flat_items(touched: _Touched, rows: Rows) -> Rows:
     """Return which of the values that were read are those of ``rows``; a row is a value."""
     first = touched.index.first_values[touched.chunks]
     counts = touched.counts
-    shift = np.cumsum(counts) - counts - first
+    shift = counts.cumsum() - counts - first
     wanted = rows.starts < rows.ends
     starts, ends = rows.starts[wanted], rows.ends[wanted]
-    low = np.searchsorted(first, starts, side="right") - 1
-    high = np.searchsorted(first, ends - 1, side="right") - 1
+    low = first.searchsorted(starts, side="right") - 1
+    high = first.searchsorted(ends - 1, side="right") - 1
     return Rows.ranges(starts + shift[low], ends + shift[high])
 
 

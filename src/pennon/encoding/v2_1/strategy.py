@@ -17,7 +17,7 @@ And rows of one mini-block page:
 whole page         all rows: the chunks are read along with their index, and unpacked at once; so is the part of
                    it where one range of rows likely is (`ahead_of_index`)
 point read         few rows: just these are looked for in their chunks, by one kernel call; so are some thousand
-                   neighbours that are numbers or strings
+                   neighbours that are numbers, lists of as many numbers each, or strings
 chunks             others: the chunks that hold the rows are unpacked whole
 =================  ====================================================================================
 
@@ -97,7 +97,7 @@ FEW_POINT_ROWS: Final = 256
 """Fewer rows are picked one by one in any case: a kernel call costs less than several."""
 
 MOST_POINT_NUMBERS: Final = 1 << 14
-"""Of more neighbours that are numbers, chunks are unpacked whole."""
+"""Of more neighbours that are numbers, or lists of as many each, chunks are unpacked whole."""
 
 MOST_POINT_STRINGS: Final = 1 << 12
 """The same of strings; of short ones twice as many."""
@@ -172,7 +172,7 @@ def is_point_read(rows: Rows, recipe: Recipe | None, row_bytes: int) -> bool:
 def most_in_a_row(recipe: Recipe, row_bytes: int) -> int:
     """Return of how many neighbours a point read costs less than to unpack their chunks, even if that are all."""
     shape = recipe.shape
-    if not recipe.is_flat or shape.dimension is not None or shape.bits > _WIDEST_NUMBER:
+    if not recipe.is_flat or shape.bits > _WIDEST_NUMBER:
         return 0
     if shape.is_string:
         return MOST_POINT_STRINGS * 2 if row_bytes <= SHORT_BYTES else MOST_POINT_STRINGS
@@ -195,7 +195,7 @@ _WHY: Final[Mapping[Strategy, str]] = {
     PAGE_RUNS: f"one range of rows; runs of about {RUN_BYTES >> 20} MiB, of {SMALL_PAGES} pages or more",
     PAGE_BY_PAGE: f"pages that differ, or more than {MOST_POINT_ROWS} single rows",
     WHOLE_PAGE: "all rows of the page",
-    POINT_READ: f"up to {MOST_POINT_ROWS} single rows, to {MOST_POINT_NUMBERS} neighbours that are numbers "
+    POINT_READ: f"up to {MOST_POINT_ROWS} single rows, to {MOST_POINT_NUMBERS} neighbours that are numbers or lists of as many each "
     f"({MOST_POINT_STRINGS} strings, twice as many short ones), or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
     CHUNKS: f"more than {MOST_POINT_ROWS} rows, {MOST_POINT_STRINGS} strings or half of what chunks of others hold, "
     "or values that no point read knows",

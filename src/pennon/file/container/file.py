@@ -82,9 +82,15 @@ class DataFile(OpenedFile):
     def schema(self) -> Schema:
         """Return the schema that the file itself holds; a table's manifest has it, too."""
         try:
-            return parse_fields(self._descriptor.schema.fields, self._descriptor.schema.metadata)
+            return parse_fields(self._descriptor.schema.fields, self.schema_metadata)
         except LanceError as error:
             raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
+
+    @lazy
+    def schema_metadata(self) -> Mapping[str, bytes]:
+        """Return the metadata of that schema, of which nothing else is looked at."""
+        found = self._descriptor.schema.metadata
+        return {key: found[key] for key in found}
 
     @property
     def num_columns(self) -> int:
@@ -101,7 +107,7 @@ class DataFile(OpenedFile):
         if not 0 <= index < len(self.global_buffers):
             message = f"global buffer {index} of a file that has {len(self.global_buffers)}"
             raise ArgumentError(message, where=Breadcrumb(file=self.source.path))
-        (buffer,) = run(self._read_near_end([self.global_buffers[index]]), self.source.read)
+        (buffer,) = self._tail.read_now([self.global_buffers[index]], self.source.read)
         return buffer
 
     def columns(self) -> list[Column]:
@@ -110,14 +116,14 @@ class DataFile(OpenedFile):
 
     def read_columns(self, indices: Iterable[int]) -> Steps[list[Column]]:
         """Return the steps that read the metadata of columns; no round for those known already."""
-        wanted = list(indices)
+        wanted, count = list(indices), self.num_columns
         missing = [index for index in dict.fromkeys(wanted) if index not in self._columns]
         for index in missing:
-            if not 0 <= index < self.num_columns:
-                message = f"column {index} of a file that has {self.num_columns} columns"
+            if not 0 <= index < count:
+                message = f"column {index} of a file that has {count} columns"
                 raise FormatError(message, where=Breadcrumb(file=self.source.path))
         extents = [self.column_extents[index] for index in missing]
-        buffers = yield from self._read_near_end(extents)
+        buffers = yield from self._tail.read_extents(extents)
         for index, extent, buffer in zip(missing, extents, buffers, strict=True):
             self._columns[index] = self._parse_column(index, extent, buffer)
         return [self._columns[index] for index in wanted]
@@ -143,10 +149,6 @@ class DataFile(OpenedFile):
             place = Breadcrumb(self.source.path, f"#{index}", None, (extent.position, extent.end))
             raise error.located(place) from error.__cause__
 
-    def _read_near_end(self, extents: Sequence[ByteRange]) -> Steps[list[pa.Buffer]]:
-        """Return the steps that read extents; those within the tail cost nothing."""
-        return self._tail.read_extents(extents)
-
 
 def open_container(
     source: ObjectReader,
@@ -158,13 +160,13 @@ def open_container(
     """Open a data file whose tail was read; see `pennon.file.open.open_data_file`."""
     size = source.size_bytes
     footer = parse_footer(tail.last(FOOTER_BYTES), size)
-    tables = run(tail.read_extents([footer.column_table, footer.buffer_table]), source.read)
+    tables = tail.read_now([footer.column_table, footer.buffer_table], source.read)
     columns = parse_table("metadata of column", tables[0].to_pybytes(), size)
     buffers = parse_table("global buffer", tables[1].to_pybytes(), size)
     if not buffers:
         message = "data file without global buffers, so without a schema"
         raise FormatError(message)
-    (descriptor,) = run(tail.read_extents(buffers[:1]), source.read)
+    (descriptor,) = tail.read_now(buffers[:1], source.read)
     return DataFile(
         source,
         footer,

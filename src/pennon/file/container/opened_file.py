@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -24,13 +24,14 @@ AtOnce: TypeAlias = tuple[ByteRequest, Callable[[pa.Buffer], pa.Array | None]]
 """A request, and what makes an array of the answer; None if it is damaged: read by steps it says how."""
 
 
-@runtime_checkable
-class ReadsAtOnce(Protocol):
+class ReadsAtOnce(ABC):
     """What reads rows of one field, and some of them without steps."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def at_once(self, rows: Rows) -> AtOnce | None:
         """Return how rows are read by one request; None if they are not few rows of a page that is known."""
-        ...
 
 
 BoundsSteps: TypeAlias = Steps[list[FieldBounds | None]]
@@ -56,6 +57,11 @@ class OpenedFile(ABC):
     @abstractmethod
     def schema(self) -> Schema:
         """Return the schema that the file itself holds; a table's manifest has it, too."""
+
+    @property
+    def schema_metadata(self) -> Mapping[str, bytes]:
+        """Return the metadata of that schema."""
+        return self.schema.metadata
 
     @property
     @abstractmethod

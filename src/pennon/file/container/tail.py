@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Self
 
 import pyarrow as pa
@@ -27,8 +27,9 @@ class Tail:
     @classmethod
     def read(cls, source: ObjectReader) -> Self:
         """Read the tail of a file, in one request."""
-        first = max(0, source.size_bytes - TAIL_BYTES)
-        (data,) = source.read([ByteRange(first, source.size_bytes - first)])
+        size_bytes = source.size_bytes
+        first = max(0, size_bytes - TAIL_BYTES)
+        (data,) = source.read([ByteRange(first, size_bytes - first)])
         return cls(first, data)
 
     def behind(self, source: ObjectReader) -> ObjectReader:
@@ -47,11 +48,28 @@ class Tail:
 
     def read_extents(self, extents: Sequence[ByteRange]) -> Steps[list[pa.Buffer]]:
         """Return the steps that read extents of the file; those within the tail cost nothing."""
-        outside: list[ByteRequest] = [each for each in extents if each.position < self.first]
-        answers = iter((yield outside) if outside else [])
+        outside = self._outside(extents)
+        return self._found(extents, (yield outside) if outside else [])
+
+    def read_now(
+        self,
+        extents: Sequence[ByteRange],
+        read: Callable[[Sequence[ByteRequest]], list[pa.Buffer]],
+    ) -> list[pa.Buffer]:
+        """Return extents of the file; ``read`` is asked for those outside of the tail, if there are any."""
+        outside = self._outside(extents)
+        return self._found(extents, read(outside) if outside else [])
+
+    def _outside(self, extents: Sequence[ByteRange]) -> list[ByteRequest]:
+        first = self.first
+        return [each for each in extents if each.position < first]
+
+    def _found(self, extents: Sequence[ByteRange], outside: Sequence[pa.Buffer]) -> list[pa.Buffer]:
+        """Return each extent: the next of those that were read outside, or a slice of the tail."""
+        first, data, answers = self.first, self.data, iter(outside)
         return [
             next(answers)
-            if extent.position < self.first
-            else self.data.slice(extent.position - self.first, extent.size_bytes)
+            if extent.position < first
+            else data.slice(extent.position - first, extent.size_bytes)
             for extent in extents
         ]

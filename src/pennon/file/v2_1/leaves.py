@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import cast
 
 import pyarrow as pa
 
@@ -53,7 +52,7 @@ class Leaf:
     ) -> Leaf:
         """Return the leaf at the end of ``path``."""
         factor = column_rows(path)
-        name = ".".join(field.name for field in path)
+        name = ".".join([field.name for field in path])
         node = Node(file, column_of, name, file.num_rows * factor)
         return cls(file, path, column, node, path_types(path, tree), factor)
 
@@ -74,7 +73,8 @@ def remembered_page(leaf: Leaf, number: int) -> KnownPage | None:
     page = leaf.opened.get(number)
     if page is None or not isinstance(page.layout, MiniBlock):
         return None
-    return cast("KnownPage | None", page.slot.get())
+    known: KnownPage | None = page.slot.get()
+    return known
 
 
 def _get_to_know(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, Gather
+from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.block import VariableBlock
@@ -30,7 +31,7 @@ from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, are_alike
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
-from pennon.file.container.opened_file import AtOnce
+from pennon.file.container.opened_file import AtOnce, ReadsAtOnce
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page, opened_pages, remembered_page
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, described
@@ -42,7 +43,7 @@ _PagePart: TypeAlias = tuple[int, Rows]
 """The number of a page, and rows of it."""
 
 
-class FieldReader:
+class FieldReader(ReadsAtOnce):
     """See `pennon.file.container.opened_file.OpenedFile.field_reader`.
 
     What does not depend on the rows is found out once, by the first read.
@@ -115,8 +116,7 @@ class FieldReader:
         pairs = zip(paths, columns, strict=True)
         leaves = tuple(Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
         shown = field_to_arrow(field).type
-        run_rows = strategy.rows_of_run(max(map(_row_bytes, leaves)))
-        return FieldPlan(self._field, tree, leaves, shown, run_rows, _kin(leaves))
+        return FieldPlan(self._field, tree, leaves, shown, _kin(leaves))
 
 
 def describe(
@@ -130,7 +130,7 @@ COLUMNS: Final[Generation[FileSource]] = Generation(FieldReader, columns_of_sche
 """How files of versions 2.1 and 2.2 are read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FieldPlan:
     """The leaves of a field, and the type that users see."""
 
@@ -138,19 +138,20 @@ class FieldPlan:
     tree: Tree
     leaves: tuple[Leaf, ...]
     shown: pa.DataType
-    run_rows: int
-    """So many rows of neighbouring pages are decoded together."""
     kin: tuple[int, ...] | None
     """The ids of the leaves: plans of one field that have the same may be read together.
 
     None if a leaf has not just the rows of the file.
     """
 
+    @lazy
+    def run_rows(self) -> int:
+        """Return how many rows of neighbouring pages are decoded together."""
+        return strategy.rows_of_run(max(map(_row_bytes, self.leaves)))
+
     def read(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read all leaves side by side."""
-        chunks = yield from together(
-            [_read_leaf(leaf, rows, self.run_rows) for leaf in self.leaves]
-        )
+        chunks = yield from together([_read_leaf(self, leaf, rows) for leaf in self.leaves])
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
@@ -182,15 +183,16 @@ def _page_of(leaf: Leaf, rows: Rows) -> tuple[KnownPage, Rows] | None:
 
 
 def _kin(leaves: Sequence[Leaf]) -> tuple[int, ...] | None:
-    if any(leaf.factor != 1 or leaf.column.rows != leaf.file.num_rows for leaf in leaves):
-        return None
-    return tuple(leaf.path[-1].id for leaf in leaves)
+    for leaf in leaves:
+        if leaf.factor != 1 or leaf.column.rows != leaf.file.num_rows:
+            return None
+    return tuple([leaf.path[-1].id for leaf in leaves])
 
 
-def _read_leaf(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
+def _read_leaf(plan: FieldPlan, leaf: Leaf, rows: Rows) -> Steps[list[pa.Array]]:
     """Return the steps that read a column: arrays of the whole path.
 
-    There is one for each page touched, or for a run of pages that are alike: of about ``run_rows``
+    There is one for each page touched, or for a run of pages that are alike: of about `FieldPlan.run_rows`
     rows if all rows of the pages are wanted, of any number if they are single rows.
     """
     leaf.node.check_total(leaf.column)
@@ -204,7 +206,7 @@ def _read_leaf(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
     if len(parts) == 1:
         return [(yield from _read_nested(leaf, *parts[0]))]
     if chosen is strategy.PAGE_RUNS:
-        runs = yield from _runs(leaf, parts, run_rows)
+        runs = yield from _runs(leaf, parts, plan.run_rows)
         arrays = yield from together([_read_run(leaf, run) for run in runs])
         return [array for chunks in arrays for array in chunks]
     values = yield from together([_read_page(leaf, *part) for part in parts])

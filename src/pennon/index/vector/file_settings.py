@@ -64,7 +64,7 @@ def _refused(path: str, key: str) -> NoReturn:
 
 def text_of(file: IndexFile, key: str) -> str:
     """Return a text of the metadata.  Raises FormatError if it is not there."""
-    found = file.data.schema.metadata.get(key)
+    found = file.data.schema_metadata.get(key)
     if found is None:
         _refused(file.source.path, key)
     try:

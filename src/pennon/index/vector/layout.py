@@ -70,7 +70,7 @@ class Layout:
     @property
     def has_graphs(self) -> bool:
         """Return whether partitions have graphs."""
-        return GRAPHS in self.index.data.schema.metadata
+        return GRAPHS in self.index.data.schema_metadata
 
     def matrix(self, number: Any) -> Vectors:
         """Return the matrix of a global buffer beside the codes, by its number.  Raises FormatError."""
@@ -155,14 +155,15 @@ def _kind(said: Settings, quantizer: str, metric: str) -> str:
 
 
 def _quantizer(codes: IndexFile) -> str:
-    found = next((kind for name, kind in _QUANTIZERS.items() if name in codes.names), None)
-    if found is None:
-        message = (
-            f"{codes.source.path} has the columns {', '.join(codes.names)}, which are codes of no kind that "
-            "is read"
-        )
-        raise UnsupportedError(message)
-    return found
+    names = codes.names
+    for name, kind in _QUANTIZERS.items():
+        if name in names:
+            return kind
+    message = (
+        f"{codes.source.path} has the columns {', '.join(names)}, which are codes of no kind that "
+        "is read"
+    )
+    raise UnsupportedError(message)
 
 
 def _storage(codes: IndexFile) -> Settings:

@@ -46,12 +46,12 @@ def cut_out(data: Data, number: int) -> tuple[bytes, memoryview | None]:
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
     """Return a number, and where it ends: behind everything if it is damaged."""
-    value = shift = 0
-    while at < len(data) and shift < _MOST_BITS:
+    value, shift, size_bytes = 0, 0, len(data)
+    while at < size_bytes and shift < _MOST_BITS:
         byte = data[at]
         value |= (byte & 0x7F) << shift
         at += 1
         if byte < 0x80:
             return value, at
         shift += 7
-    return 0, len(data) + 1
+    return 0, size_bytes + 1

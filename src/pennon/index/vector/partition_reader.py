@@ -102,8 +102,8 @@ class PartitionReader(ABC):
 
     def _next(self, numbers: Sequence[int]) -> list[int]:
         """Return as many of the first partitions as are read at once."""
-        sizes = np.cumsum(self._lengths[np.array(numbers, np.int64)] * self._row_bytes)
-        count = int(np.searchsorted(sizes, _AT_ONCE, side="right"))
+        sizes = (self._lengths[np.array(numbers, np.int64)] * self._row_bytes).cumsum()
+        count = int(sizes.searchsorted(_AT_ONCE, side="right"))
         return list(numbers[: max(count, 1)])
 
 
@@ -127,9 +127,8 @@ class ColumnReader(PartitionReader):
         quantizer: Quantizer,
         graph: GraphFile | None,
     ) -> None:
-        """Check that all partitions lie in the file.  Raises FormatError."""
+        """Take partitions that were found to be the rows of the file (`check_rows`).  Raises FormatError."""
         super().__init__(files, partitions.lengths, quantizer.row_bytes)
-        check_rows(codes, partitions)
         if (codes.rows * self._row_bytes) > _MOST_GROWTH * codes.source.size_bytes:
             message = f"{codes.source.path} has {codes.source.size_bytes} bytes and says {codes.rows} rows"
             raise FormatError(message)
@@ -181,7 +180,7 @@ def _read_columns(
     Raises FormatError if they overlap.
     """
     starts, lengths = partitions.offsets[parts], partitions.lengths[parts]
-    order = np.argsort(starts, kind="stable")
+    order = starts.argsort(kind="stable")
     first, last = starts[order], starts[order] + lengths[order]
     if (first[1:] < last[:-1]).any():
         message = f"partitions of {file.source.path} overlap"
@@ -189,8 +188,9 @@ def _read_columns(
     together = Rows.ranges(first, last)
     apart = {name for name in names if _is_wide(file.type_of(name), together.count, len(parts))}
     places = np.zeros(len(parts), np.int64)
-    places[order] = np.cumsum(last - first) - (last - first)
-    each = [Rows.between(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+    places[order] = (last - first).cumsum() - (last - first)
+    ranges = zip(starts.tolist(), lengths.tolist(), strict=True)
+    each = [Rows.between(start, start + size) for start, size in ranges] if apart else []
     wanted = [(name, rows) for name in names for rows in (each if name in apart else [together])]
     read = iter(file.read_each(wanted))
     columns = [[next(read) for _ in each] if name in apart else [next(read)] for name in names]

@@ -22,6 +22,7 @@ from pennon.index.vector.codes import Quantizer
 from pennon.index.vector.file_settings import json_of, metric_of, settings, settings_of
 from pennon.index.vector.hnsw import GraphPlan
 from pennon.index.vector.ivf import IvfIndex
+from pennon.index.vector.layout import check_rows
 from pennon.index.vector.partition_reader import ColumnReader, GraphFile
 from pennon.index.vector.pq import ProductQuantizer
 from pennon.index.vector.sq import ScalarQuantizer
@@ -43,6 +44,7 @@ def open_row_groups(files: IndexFiles, index: IndexFile) -> IvfIndex:
     metric = metric_of(said.values.get("distance_type"), said.path)
     quantizer = _quantizer(codes, str(said.values.get("type")), metric, centroids)
     quantizer.check(codes)
+    check_rows(codes, partitions)
     reader = ColumnReader(files, codes, partitions, quantizer, _graphs(index, model))
     return IvfIndex(metric, centroids, quantizer, reader)
 

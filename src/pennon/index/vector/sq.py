@@ -61,7 +61,7 @@ class ScalarQuantizer:
             nothing = np.zeros(vectors.shape, np.uint8)
             return Everywhere(Asked(Apart.CODE_SQUARES, nothing, factor=0.0))
         places = (vectors.astype(np.float64) - self._start) * _GREATEST / self._range
-        coded = np.clip(places, 0, _GREATEST).astype(np.uint8)
+        coded = places.clip(0, _GREATEST).astype(np.uint8)
         return Everywhere(Asked(Apart.CODE_SQUARES, coded, factor=step * step))
 
 

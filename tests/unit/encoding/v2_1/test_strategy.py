@@ -34,6 +34,7 @@ VECTORS = MiniBlock(
     1000,
     is_large=False,
 )
+DIGESTS = MiniBlock(None, None, e.Flat(128), None, 0, LAYERS, 1, 0, 1000, is_large=False)
 RUNS = MiniBlock(
     None, None, e.Rle(e.Flat(64), e.Flat(8)), None, 0, LAYERS, 2, 0, 1000, is_large=False
 )
@@ -73,7 +74,7 @@ def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
 )
 def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
     first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
-    assert s.for_chunks(rows, first_rows, chunks, recipe_of(VECTORS), 8) is chosen
+    assert s.for_chunks(rows, first_rows, chunks, recipe_of(DIGESTS), 8) is chosen
     assert s.for_chunks(rows, first_rows, chunks, None, 8) is s.CHUNKS
 
 
@@ -81,6 +82,7 @@ def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
     ("layout", "row_bytes", "most"),
     [
         (PLAIN, 8, s.MOST_POINT_NUMBERS),
+        (VECTORS, 64, s.MOST_POINT_NUMBERS),
         (STRINGS, s.SHORT_BYTES + 1, s.MOST_POINT_STRINGS),
         (STRINGS, s.SHORT_BYTES, 2 * s.MOST_POINT_STRINGS),
     ],
@@ -135,7 +137,7 @@ def test_describe() -> None:
         "all chunks along with their index (1 page)",
         "all rows of the page",
     )
-    assert words(Rows.between(0, 900), VECTORS, total=1)[0] == (
+    assert words(Rows.between(0, 900), DIGESTS, total=1)[0] == (
         "chunks that hold the rows, unpacked whole (1 page)"
     )
     how, why = words(Rows.between(0, 3000), PLAIN, PLAIN, RUNS, runs=2)

@@ -2,8 +2,9 @@
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
 read once, and its codes are compared with the queries that ask it while they are in the processor's cache.  Lanes that
-work side by side have some of the partitions each, and heaps of their own, or some of the queries.  One query alone asks its nearest partition
-first.  Where a query has fewer rows than wanted after a round, the next round has its next partition.
+work side by side have some of the partitions each, and heaps of their own, or some of the queries.  One query alone
+asks its nearest partition first.  Where a query has fewer rows than wanted after a round, the next round has its next
+partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 

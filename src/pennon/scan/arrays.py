@@ -14,6 +14,11 @@ def int64_array(values: npt.NDArray[np.int64]) -> pa.Array[Any]:
     return _over(pa.int64(), np.ascontiguousarray(values, np.int64))
 
 
+def int32_array(values: npt.NDArray[np.int32]) -> pa.Array[Any]:
+    """Return an int32 array over the same memory."""
+    return _over(pa.int32(), np.ascontiguousarray(values, np.int32))
+
+
 def uint64_array(values: npt.NDArray[np.uint64]) -> pa.Array[Any]:
     """Return a uint64 array over the same memory."""
     return _over(pa.uint64(), np.ascontiguousarray(values, np.uint64))

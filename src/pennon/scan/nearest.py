@@ -30,7 +30,7 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.index.vector.best import Near
 from pennon.index.vector.distance import default_metric
-from pennon.scan.arrays import float32_array, int64_array
+from pennon.scan.arrays import float32_array, int32_array, int64_array
 from pennon.scan.compare_vectors import Comparison, compare_again, search_all
 from pennon.scan.compute import inputs_of
 from pennon.scan.execute import Scan
@@ -269,7 +269,7 @@ class NearestScan:
         """Return the columns that the search adds."""
         values = {DISTANCE: float32_array(near.distances)}
         if self._asked.is_batch:
-            values[QUERY_INDEX] = pa.array(near.queries.astype(np.int32))
+            values[QUERY_INDEX] = int32_array(near.queries.astype(np.int32))
         return values
 
     def _passing(self, near: Near, predicate: Predicate) -> np.ndarray[Any, np.dtype[np.bool_]]:

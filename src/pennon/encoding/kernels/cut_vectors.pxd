@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 
 from pennon.encoding.kernels cimport vector_sums
 from pennon.encoding.kernels.code_squares cimport ROWS_TURNED, may_turn, squares_of_turned
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, keep_least, keep_one, lowest_bit, nearer_of
+from pennon.encoding.kernels.nearest_heaps cimport RUN, Heaps, keep_least, keep_one, lowest_bit, nearer_of
 from pennon.encoding.kernels.vector_kinds cimport all_apart, all_cut_apart, ask_ahead
 
 cdef extern from *:
@@ -170,7 +170,6 @@ cdef enum:
     MOST_KEPT = 256  # of a query: until it has so many, nothing is left out
     CUT_ROWS = 1024  # that are compared together
     CUT_TOGETHER = 16  # queries
-    CUT_RUN = 64
     ASKED_AHEAD = 8  # rows that are on their way while others are compared
     OWN_BYTES = 4
     LENGTH_BYTES = 4
@@ -315,14 +314,14 @@ cdef inline int64_t _rows_between(
     cdef int64_t at = 0, size = 0, row
     cdef uint64_t near
     while at < count:
-        near = nearer_of(far + at, min(count - at, <int64_t> CUT_RUN), most)
+        near = nearer_of(far + at, min(count - at, <int64_t> RUN), most)
         while near:
             row = at + lowest_bit(near)
             near &= near - 1
             if not far[row] <= beyond:
                 found[size] = <uint32_t> row
                 size += 1
-        at += CUT_RUN
+        at += RUN
     return size
 
 

@@ -1,13 +1,14 @@
 """Vectors turned, and the distances that codes of RQ (RaBitQ) say; see the stub."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from pennon.encoding.kernels.near_signs cimport (
     RowSigns, are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
 )
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_numbers, heaps_of, keep_least, keep_one
+from pennon.encoding.kernels.part_lists cimport common_width, mask_of, room_for
 from pennon.encoding.kernels.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
@@ -112,19 +113,12 @@ cdef class RabitParts:
     def __cinit__(self, parts, passing):
         """Take partitions.  Raises ValueError for some that do not fit."""
         cdef int64_t at
-        self.held = tuple(parts), tuple(passing)
-        parts, passing = self.held
+        self.held = parts, passing = tuple(parts), tuple(passing)
+        self.parts = <Part *> room_for(parts, passing, sizeof(Part))
         self.count = len(parts)
-        if len(passing) != self.count:
-            raise ValueError("a partition has a mask or None")
-        self.parts = <Part *> calloc(self.count + 1, sizeof(Part))
-        if self.parts == NULL:
-            raise MemoryError
         for at in range(self.count):
             _open_part(&self.parts[at], parts[at], passing[at])
-            if at and self.parts[at].codes.width != self.width:
-                raise ValueError("rows of all partitions are as wide")
-            self.width = self.parts[at].codes.width
+            self.width = common_width(at, self.width, self.parts[at].codes.width)
             self.most = max(self.most, self.parts[at].codes.rows)
 
     def __dealloc__(self):
@@ -133,10 +127,9 @@ cdef class RabitParts:
 
 cdef int _open_part(Part *part, RabitRows rows, const uint8_t[::1] mask) except -1:
     """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
-    if rows is None or (mask is not None and mask.shape[0] != rows.codes.rows):
-        raise ValueError("a mask has a value for each row")
-    part.codes, part.ids = &rows.codes, rows.ids
-    part.mask = &mask[0] if mask is not None and rows.codes.rows else NULL
+    if rows is None:
+        raise ValueError("a partition has rows")
+    part.codes, part.ids, part.mask = &rows.codes, rows.ids, mask_of(mask, rows.codes.rows)
     return 0
 
 

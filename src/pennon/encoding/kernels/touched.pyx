@@ -43,7 +43,11 @@ cdef Py_ssize_t _last_up_to(
     const int64_t* first, Py_ssize_t low, Py_ssize_t high, int64_t row
 ) noexcept nogil:
     """Return the last place of [low, high) with a number up to ``row``; that at ``low`` is one."""
-    cdef Py_ssize_t middle
+    cdef Py_ssize_t middle, step = 1
+    while high - low > step and first[low + step] <= row:  # it is mostly near
+        low += step
+        step *= 2
+    high = min(high, low + step)
     while high - low > 1:
         middle = (low + high) // 2
         if first[middle] <= row:

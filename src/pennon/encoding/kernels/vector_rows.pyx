@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.math cimport INFINITY
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels.cut_vectors cimport (
@@ -10,6 +10,7 @@ from pennon.encoding.kernels.cut_vectors cimport (
     keep_cut, make_room,
 )
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
+from pennon.encoding.kernels.part_lists cimport common_width, mask_of, room_for
 from pennon.encoding.kernels.shares cimport Shares
 from pennon.encoding.kernels.vector_kinds cimport all_apart
 from pennon.encoding.kernels.vector_spaces cimport QUERY_BYTES, Space, space_of, space_of_rows
@@ -115,19 +116,12 @@ cdef class RowParts:
     def __cinit__(self, int kind, parts, passing):
         """Take partitions.  Raises ValueError for some that do not fit."""
         cdef int64_t at
-        self.held = tuple(parts), tuple(passing)
-        parts, passing = self.held
+        self.held = parts, passing = tuple(parts), tuple(passing)
+        self.parts = <Part *> room_for(parts, passing, sizeof(Part))
         self.count, self.kind = len(parts), kind
-        if len(passing) != self.count:
-            raise ValueError("a partition has a mask or None")
-        self.parts = <Part *> calloc(self.count + 1, sizeof(Part))
-        if self.parts == NULL:
-            raise MemoryError
         for at in range(self.count):
             _open_part(&self.parts[at], kind, parts[at], passing[at])
-            if at and self.parts[at].space.width != self.width:
-                raise ValueError("rows of all partitions have as many values")
-            self.width = self.parts[at].space.width
+            self.width = common_width(at, self.width, self.parts[at].space.width)
             self.any_cut = self.any_cut or self.parts[at].is_cut
 
     def __dealloc__(self):
@@ -136,10 +130,10 @@ cdef class RowParts:
 
 cdef int _open_part(Part *part, int kind, CodeRows rows, const uint8_t[::1] mask) except -1:
     """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
-    if rows is None or (mask is not None and mask.shape[0] != rows.count):
-        raise ValueError("a mask has a value for each row")
+    if rows is None:
+        raise ValueError("a partition has rows")
     part.space = space_of_rows(kind, rows.rows, rows.count, rows.row_bytes)
-    part.ids, part.mask = rows.ids, &mask[0] if mask is not None and rows.count else NULL
+    part.ids, part.mask = rows.ids, mask_of(mask, rows.count)
     if rows.is_cut and (kind == SQUARES or kind == PRODUCTS):
         part.cut = rows.cut
         part.is_cut = not (part.mask != NULL and are_few(part.mask, rows.count))

@@ -51,14 +51,8 @@ def values_of(column: pa.Array[Any]) -> Vectors:
     return values
 
 
-def kept_values(column: pa.Array[Any]) -> Vectors:
-    """Return a column as `values_of` does; copied where it is a part of a larger one that was read."""
-    items = column.values if pa.types.is_fixed_size_list(column.type) else column
-    buffer = items.buffers()[1]
-    return kept(values_of(column), 0 if buffer is None else buffer.size)
-
-
 def kept_rows(rows: Vectors) -> Vectors:
-    """Return rows to be remembered: copied where they are a part of what was read."""
-    whole = rows.base
-    return kept(rows, whole.nbytes if isinstance(whole, np.ndarray) else rows.nbytes)
+    """Return rows of a column to be remembered: copied where they are a part of a larger one that was read."""
+    whole = rows if rows.base is None else rows.base
+    column = whole.base
+    return kept(rows, column.buffers()[1].size if isinstance(column, pa.Array) else whole.nbytes)

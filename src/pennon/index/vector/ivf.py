@@ -2,8 +2,9 @@
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
 read once, and its codes are compared with the queries that ask it while they are in the processor's cache.  Lanes that
-work side by side have some of the partitions each, and heaps of their own, or some of the queries.  One query alone asks its nearest partition
-first.  Where a query has fewer rows than wanted after a round, the next round has its next partition.
+work side by side have some of the partitions each, and heaps of their own, or some of the queries.  One query alone
+asks its nearest partition first.  Where a query has fewer rows than wanted after a round, the next round has its next
+partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 
@@ -159,6 +160,10 @@ class IvfIndex:
         return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
 
 
+_Held: TypeAlias = tuple[Sequence[int], Sequence[Partition], Sequence[Passing | None]]
+"""Partitions: the place of each among those asked for, itself, and which of its rows may be found (None: all)."""
+
+
 class _Search:
     """A search of queries."""
 
@@ -207,13 +212,12 @@ class _Search:
         else:
             partitions, queries, starts = _by_partition(partitions, queries)
             numbers, of_pairs = partitions[starts], starts.cumsum() - 1
-        for held in self._wanted(numbers.tolist()):
-            where, parts, passing = zip(*held, strict=True)
+        for held, parts, passing in self._wanted(numbers.tolist()):
             places: Int64Array = of_pairs
             chosen: slice | npt.NDArray[np.bool_] = slice(None)
             if len(held) < len(numbers):
                 places = np.full(len(numbers), -1)
-                places[list(where)] = np.arange(len(held))
+                places[held] = np.arange(len(held))
                 places = places[of_pairs]
                 chosen = places >= 0
             pairs = Pairs(
@@ -244,32 +248,37 @@ class _Search:
             asking = np.split(queries, starts.nonzero()[0][1:])
         for held in self._wanted(numbers):
             parts = [
-                (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
+                (numbers[at], partition, passing, asking[at])
+                for at, partition, passing in zip(*held, strict=True)
             ]
             lanes = _lanes(nearest, parts)
             work = [partial(_Lane(self._asks, self._width, mine).ask, nearest) for mine in lanes]
             call_all(work)
 
-    def _wanted(
-        self, numbers: Sequence[int]
-    ) -> Iterator[list[tuple[int, Partition, Passing | None]]]:
-        """Read partitions; yield as many as are held at once, each with its place, without those of which no row is allowed."""
-        held: list[tuple[int, Partition, Passing | None]] = []
-        size, read = 0, self._reader.read(numbers)
+    def _wanted(self, numbers: Sequence[int]) -> Iterator[_Held]:
+        """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
+        read = self._reader.read(numbers)
         is_read = not isinstance(read, list)  # what is remembered takes no more memory
+        if self._allowed is None and not is_read:
+            yield range(len(numbers)), cast("list[Partition]", read), [None] * len(numbers)
+            return
+        places: list[int] = []
+        parts: list[Partition] = []
+        passing: list[Passing | None] = []
+        size = 0
         for place, partition in enumerate(read):
-            passing = None
-            if self._allowed is not None:
-                passing = self._allowed(partition.rows).view(np.uint8)
-                if not passing.any():
-                    continue
-            held.append((place, partition, passing))
+            mask = None if self._allowed is None else self._allowed(partition.rows).view(np.uint8)
+            if mask is not None and not mask.any():
+                continue
+            places.append(place)
+            parts.append(partition)
+            passing.append(mask)
             size += partition.size_bytes
             if is_read and size > _HELD_BYTES:
-                yield held
-                held, size = [], 0
-        if held:
-            yield held
+                yield places, parts, passing
+                places, parts, passing, size = [], [], [], 0
+        if parts:
+            yield places, parts, passing
 
 
 def _by_partition(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,13 @@ from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.vector import hnsw as graphs
-from pennon.index.vector.code_columns import kept_values, values_of
+from pennon.index.vector.code_columns import values_of
 from pennon.index.vector.codes import Codes, Quantizer
 from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.layout import ROWS, check_rows
 from pennon.index.vector.wire import Partitions, Vectors
+
+_Column = TypeVar("_Column", "pa.Array[Any]", Vectors)
 
 _AT_ONCE: Final = 64 << 20
 """Partitions are read together as long as they take no more memory than this."""
@@ -142,7 +144,8 @@ class ColumnReader(PartitionReader):
         names = [ROWS, *self._quantizer.columns]
         (row_ids, *columns), places = _read_columns(self._codes, names, self._partitions, parts)
         numbers_of_rows = whole_numbers(row_ids[0], "rows of an index")
-        codes = zip(*[_values_of_each(each, places) for each in columns], strict=True)
+        values = [[values_of(each) for each in column] for column in columns]
+        codes = zip(*[_of_each(each, places) for each in values], strict=True)
         made = [self._quantizer.codes(each, by_rows=self._graph is not None) for each in codes]
         found_graphs = map(self._checked, self._graphs(parts), numbers)
         # what is remembered is a copy: a part would hold all that was read with it
@@ -197,23 +200,11 @@ def _read_columns(
     return columns, list(zip(places.tolist(), (places + lengths).tolist(), strict=True))
 
 
-def _of_each(
-    columns: list[pa.Array[Any]], places: Sequence[tuple[int, int]]
-) -> list[pa.Array[Any]]:
-    """Return a column of each partition: such arrays, or slices of one of all partitions."""
+def _of_each(columns: list[_Column], places: Sequence[tuple[int, int]]) -> list[_Column]:
+    """Return a column of each partition: such columns, or parts of one of all partitions."""
     if len(columns) == len(places):
         return columns
-    return [columns[0].slice(start, end - start) for start, end in places]
-
-
-def _values_of_each(
-    columns: Sequence[pa.Array[Any]], places: Sequence[tuple[int, int]]
-) -> list[Vectors]:
-    """Return a column of each partition as numbers: of such arrays, or cut of one of all partitions."""
-    if len(columns) == len(places):
-        return [kept_values(each) for each in columns]
-    values = values_of(columns[0])
-    return [values[start:end] for start, end in places]
+    return [columns[0][start:end] for start, end in places]
 
 
 def _is_wide(kind: pa.DataType, rows: int, partitions: int) -> bool:

@@ -34,26 +34,21 @@ def keep_pairs(asks: Asks, order: Order, pairs: Pairs, nearest: NearestRows, lan
     elif len(nearest.counts) == 1:
         asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
     elif order is Order.QUERIES:
-        ready = asks.ready(pairs)
-        _keep_by_query(ready, _borders_of_queries(pairs, ready.share_pairs, lanes), nearest, lanes)
+        _keep_by_query(asks, pairs, nearest, lanes)
     else:
         _keep_in_steps(asks, pairs, nearest, lanes)
 
 
 def _keep_in_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
     """Let queries keep the nearest rows: what is near in the nearest partition says what need not be looked at of others."""
-    is_other = ~run_starts(pairs.queries)
-    if len(pairs.queries) >= _SHARED * len(pairs.codes):
-        pairs = pairs.at(np.lexsort((pairs.places, is_other)))
-        ready, firsts = asks.ready(pairs), len(is_other) - int(np.count_nonzero(is_other))
-        _keep_by_partition(ready, pairs.places[:firsts], 0, nearest, lanes)
-        _keep_by_partition(ready, pairs.places[firsts:], firsts, nearest, lanes)
+    if len(pairs.queries) < _SHARED * len(pairs.codes):  # hardly any partition is read twice
+        _keep_by_query(asks, pairs, nearest, lanes)
         return
-    # hardly any partition is read twice if each share has some of the queries
-    borders = _borders_of_queries(pairs, len(pairs.queries) // (_SHARES * lanes) + 1, lanes)
-    shares = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
-    pairs = pairs.at(np.lexsort((pairs.places, is_other, shares)))
-    _keep_by_query(asks.ready(pairs), borders, nearest, lanes)
+    is_other = ~run_starts(pairs.queries)
+    pairs = pairs.at(np.lexsort((pairs.places, is_other)))
+    ready, firsts = asks.ready(pairs), len(is_other) - int(np.count_nonzero(is_other))
+    _keep_by_partition(ready, pairs.places[:firsts], 0, nearest, lanes)
+    _keep_by_partition(ready, pairs.places[firsts:], firsts, nearest, lanes)
 
 
 def _keep_by_partition(
@@ -75,9 +70,10 @@ def _keep_by_partition(
         nearest.join_beyond(other)
 
 
-def _keep_by_query(ready: Ready, borders: Int64Array, nearest: NearestRows, lanes: int) -> None:
+def _keep_by_query(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
     """Let lanes have shares of pairs, each of some of the queries."""
-    shares = Shares(borders)
+    ready = asks.ready(pairs)
+    shares = Shares(_borders_of_queries(pairs, ready.share_pairs, lanes))
     call_all([partial(ready.keep, nearest.heaps, shares) for _ in range(lanes)])
 
 

@@ -238,9 +238,9 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
 
 def test_partitions_are_of_one_width() -> None:
     rows = [CodeRows(np.zeros((5, width), np.uint8), np.zeros(5, np.uint64)) for width in (8, 12)]
-    with pytest.raises(ValueError, match="as many values"):
+    with pytest.raises(ValueError, match="are as wide"):
         RowParts(0, rows, [None, None])
-    with pytest.raises(ValueError, match="a value for each row"):
+    with pytest.raises(ValueError, match="a partition has rows"):
         RowParts(0, [None], [None])  # type: ignore[list-item]
 
 

@@ -1,0 +1,27 @@
+"""Columns of codes: what is remembered of them holds nothing that it does not show."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.index.vector.code_columns import kept_rows, values_of
+
+
+def lists(rows: int) -> pa.FixedSizeListArray:
+    flat = pa.array(np.arange(4 * rows, dtype=np.float32))
+    return pa.FixedSizeListArray.from_arrays(flat, 4)
+
+
+@pytest.mark.parametrize(("rows", "is_part"), [(100, False), (51, False), (50, True), (10, True)])
+def test_a_part_of_a_column_that_is_larger_is_copied(rows: int, is_part: bool) -> None:
+    whole = lists(100)
+    for part in (values_of(whole.slice(0, rows)), values_of(whole)[:rows]):
+        kept = kept_rows(part)
+        assert kept.tolist() == whole[:rows].to_pylist()
+        assert np.shares_memory(kept, part) != is_part
+
+
+@pytest.mark.parametrize(("rows", "is_part"), [(100, False), (50, True)])
+def test_rows_that_are_no_column_are_parts_of_arrays(rows: int, is_part: bool) -> None:
+    whole = np.arange(400, dtype=np.float32).reshape(100, 4)
+    assert np.shares_memory(kept_rows(whole[:rows]), whole) != is_part

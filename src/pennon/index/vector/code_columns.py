@@ -55,4 +55,6 @@ def kept_rows(rows: Vectors) -> Vectors:
     """Return rows of a column to be remembered: copied where they are a part of a larger one that was read."""
     whole = rows if rows.base is None else rows.base
     column = whole.base
-    return kept(rows, column.buffers()[1].size if isinstance(column, pa.Array) else whole.nbytes)
+    if not isinstance(column, pa.Array):
+        return kept(rows, whole.nbytes)
+    return kept(rows, sum(buffer.size for buffer in column.buffers() if buffer is not None))

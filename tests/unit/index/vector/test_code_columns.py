@@ -25,3 +25,8 @@ def test_a_part_of_a_column_that_is_larger_is_copied(rows: int, is_part: bool) -
 def test_rows_that_are_no_column_are_parts_of_arrays(rows: int, is_part: bool) -> None:
     whole = np.arange(400, dtype=np.float32).reshape(100, 4)
     assert np.shares_memory(kept_rows(whole[:rows]), whole) != is_part
+
+
+def test_a_column_without_rows_may_have_no_buffer() -> None:
+    empty = pa.Array.from_buffers(pa.uint8(), 0, [None, None])
+    assert kept_rows(values_of(pa.FixedSizeListArray.from_arrays(empty, 4))).shape == (0, 4)

@@ -173,9 +173,8 @@ def _partial_frame(
     partials = Partials(tuple(keys), flat, pa.schema([*fields, *(part.field for part in flat)]))
     kinds = [st.StructField(key, schema[key].dataType) for key in keys]
     kinds += [st.StructField(part.field.name, _spark_type(part.field.type)) for part in flat]
-    partitions = tuple(
-        plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark), arrow)
-    )
+    most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+    partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
     if not partitions:
         return spark.createDataFrame([], st.StructType(kinds))
     tasks = AggregateTasks(scan, partitions, partials)

@@ -46,13 +46,12 @@ def frame_of(
     session.
     """
     schema = shown_schema(arrow_schema_of(snapshot), options)
-    columns = arrow_schema(schema)
-    scan = plan_table_scan(snapshot, columns, options.batch_size)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
     if where is not None:
         scan = scan.where(where)
     if planned is None:
-        parallelism = parallelism_of(spark)
-        planned = plan_partitions(snapshot, options.max_partition_bytes, parallelism, columns)
+        most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+        planned = plan_partitions(snapshot, most, parallelism, scan.read_columns)
     partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)

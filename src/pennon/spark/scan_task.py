@@ -107,6 +107,14 @@ class TableScan:
     schema: pa.Schema
     batch_rows: int | None = None
 
+    @property
+    def read_columns(self) -> pa.Schema:
+        """Return the columns that are read: those that are shown, and those that are only tested."""
+        condition = self.query.condition
+        tested = () if condition is None else condition.inputs.arrow
+        shown = set(self.schema.names)
+        return pa.schema([*self.schema, *(field for field in tested if field.name not in shown)])
+
     def read(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks in order, as batches of ``schema``."""
         query = self.query.over(tasks)

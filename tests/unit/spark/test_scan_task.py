@@ -83,6 +83,15 @@ def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
         assert store.counts.read_bytes < everything / 3
 
 
+def test_columns_that_are_only_tested_are_read_too(folder: Path) -> None:
+    snapshot, _ = opened(folder)
+    schema = shown(snapshot)
+    scan = plan_table_scan(snapshot, pa.schema([schema.field("id")]), None)
+    assert scan.read_columns.names == ["id"]
+    assert scan.where("id = 7").read_columns.names == ["id"]
+    assert scan.where("small = 7 AND id < 9").read_columns.names == ["id", "small"]
+
+
 def test_row_ids_rule_fragments_out(folder: Path) -> None:
     snapshot, store = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)

@@ -111,13 +111,11 @@ def address_frame(
     tasks: Sequence[ScanTask] | None = None,
 ) -> DataFrame:
     """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`."""
-    options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
     partitions: Sequence[Partition] | None = None
     if tasks is not None:
         parallelism = parallelism_of(spark)
-        partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism) if tasks else ()
-    rows = frame_of(spark, snapshot, options, planned=partitions)
-    return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
+        partitions = pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism) if tasks else ()
+    return _addressed(spark, snapshot, columns, partitions)
 
 
 def reads_whole_fragments(spark: SparkSession, snapshot: Snapshot) -> bool:
@@ -129,8 +127,16 @@ def reads_whole_fragments(spark: SparkSession, snapshot: Snapshot) -> bool:
 
 def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:
     """Return the same as `address_frame`, with each fragment's rows, in order, in a partition of their own."""
+    return _addressed(spark, snapshot, columns, [(task,) for task in plan_tasks(snapshot)])
+
+
+def _addressed(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    partitions: Sequence[Partition] | None,
+) -> DataFrame:
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
-    partitions = [(task,) for task in plan_tasks(snapshot)]
     rows = frame_of(spark, snapshot, options, planned=partitions)
     return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
 

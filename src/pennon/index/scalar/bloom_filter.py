@@ -255,7 +255,7 @@ def rewrite_bloom_filter(old: Sequence[OldIndex], new: NewFiles) -> None:
 def bloom_filter_parameters(files: IndexFiles) -> dict[str, Any]:
     """Return the parameters that an index was made with."""
     file = files.file(_FILE)
-    text = file.data.schema.metadata.get(_KEYS[_PROBABILITY], b"")
+    text = file.data.schema_metadata.get(_KEYS[_PROBABILITY], b"")
     try:
         probability = _checked(float(text or _FALSE_POSITIVES))
     except ValueError:

@@ -34,7 +34,7 @@ class Inverted:
         except NotFoundError:
             self.parameters, self.partitions = _open_rows(files)
             return
-        values = metadata.data.schema.metadata
+        values = metadata.data.schema_metadata
         self.parameters = TextParameters.parse(values.get("params", b"{}"))
         self.format_version = metadata.number("format_version", 1)
         numbers = _partitions(metadata)
@@ -81,12 +81,12 @@ class Inverted:
 
 def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[StoredPartition, ...]]:
     partition = RowPartition(files)
-    text = files.file("tokens.lance").data.schema.metadata.get("tokenizer", b"{}")
+    text = files.file("tokens.lance").data.schema_metadata.get("tokenizer", b"{}")
     return replace(TextParameters.parse(text), with_position=partition.has_positions), (partition,)
 
 
 def _partitions(metadata: IndexFile) -> list[int]:
-    text = metadata.data.schema.metadata.get("partitions", b"")
+    text = metadata.data.schema_metadata.get("partitions", b"")
     try:
         found = json.loads(text)
     except ValueError:

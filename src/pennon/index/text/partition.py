@@ -318,7 +318,7 @@ def _read_tokens(tokens: IndexFile, count: int) -> TokenSet:
 def _coding(invert: IndexFile) -> tuple[int, bool]:
     """Return how many documents a block has, and whether the last one is varints."""
     size = invert.number("posting_block_size", 128)
-    tail = invert.data.schema.metadata.get("posting_tail_codec", b"fixed32_v1")
+    tail = invert.data.schema_metadata.get("posting_tail_codec", b"fixed32_v1")
     if size not in BLOCK_SIZES or tail not in _TAILS:
         message = f"{invert.source.path}: blocks of {size} documents and {tail!r} are not known"
         raise FormatError(message)

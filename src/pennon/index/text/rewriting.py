@@ -134,7 +134,7 @@ class _Carried:
         if not isinstance(partition.tokens, FstTokens):
             return None
         said = {
-            name: partition.invert.data.schema.metadata.get(name, b"").decode()
+            name: partition.invert.data.schema_metadata.get(name, b"").decode()
             for name in written.metadata
         }
         has_places = any("position" in name for name in partition.invert.names)

@@ -139,7 +139,7 @@ def _places(lists: pa.Array) -> Places:
 
 def _offsets(invert: IndexFile) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return where the rows of each token begin, and where the last ones end.  Raises FormatError."""
-    text = invert.data.schema.metadata.get("offsets", b"")
+    text = invert.data.schema_metadata.get("offsets", b"")
     try:
         found = np.array([*json.loads(text), invert.rows], np.int64)
     except (ValueError, TypeError, OverflowError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +100,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if folder in {"spark", "interop"}:
             item.add_marker(folder)
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+@pytest.fixture(autouse=True)
+def passed_tests_leave_no_files(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Empty the folder of each test that passed: all of them together fill a small disk.
+
+    The folder itself stays, so no later test gets the same path, under which a cache may know another table.
+    """
+    folder: Path | None = None
+    if "tmp_path" in request.fixturenames:
+        folder = request.getfixturevalue("tmp_path")
+    failed = request.session.testsfailed
+    yield
+    if folder is None or request.session.testsfailed > failed:
+        return
+    for each in folder.glob("*"):
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink(missing_ok=True)

@@ -3,6 +3,8 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from pennon.encoding.kernels cimport byte_scores
+
 # Eight rows meet sixteen centroids at a time: their products stay in registers.  The same text is
 # compiled for the CPUs of today and for any; which one is used is decided at import.
 cdef extern from *:
@@ -25,6 +27,16 @@ cdef extern from *:
 
     /* A panel holds 16 centroids, dimension by dimension; halves are half their squared lengths. */
     #define PENNON_ROWS 8
+
+    /* Put the least score where it belongs, and the first centroid that has it. */
+    PENNON_ALWAYS void put_least(lanes best, marks where, int32_t *found, float *score) {
+        float least = __builtin_inff();
+        int32_t at = INT32_MAX;
+        int k;
+        for (k = 0; k < 16; k++) least = best[k] < least ? best[k] : least;
+        for (k = 0; k < 16; k++) at = best[k] == least && where[k] < at ? where[k] : at;
+        *found = at, *score = least;
+    }
 
     PENNON_ALWAYS void meet(
         const float *rows, int64_t stride, int64_t many, int64_t dim, const float *panels,
@@ -57,13 +69,8 @@ cdef extern from *:
                 where##r = (less & here) | (~less & where##r); }
             PENNON_EACH(PENNON_KEEP)
         }
-        #define PENNON_LEAST(r) if (r < many) { \\
-            float least = __builtin_inff(); int32_t at = INT32_MAX; int k; \\
-            for (k = 0; k < 16; k++) least = best##r[k] < least ? best##r[k] : least; \\
-            for (k = 0; k < 16; k++) \\
-                at = best##r[k] == least && where##r[k] < at ? where##r[k] : at; \\
-            found[r * found_stride] = at; \\
-            scores[r * scores_stride] = least; }
+        #define PENNON_LEAST(r) if (r < many) \
+            put_least(best##r, where##r, found + r * found_stride, scores + r * scores_stride);
         PENNON_EACH(PENNON_LEAST)
     }
 
@@ -95,11 +102,103 @@ cdef extern from *:
 
     typedef void (*meet_kind)(PENNON_ARGUMENTS);
 
+    #ifdef BYTE_SCORES
+    /* Rows, each with a panel of which one centroid may be the nearest. */
+    enum { PENNON_PAIRS = 4 };
+    typedef struct { const float *row, *panel; int32_t r, g; } maybe_near;
+
+    /* Compare pairs as `meet` does, whose order they have. */
+    BYTE_SCORES static inline void meet_pairs(
+        const maybe_near *pairs, int count, int64_t dim, const float *halves, lanes *best, marks *where
+    ) {
+        const marks counting = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+        lanes a[PENNON_PAIRS];
+        int64_t d;
+        int n;
+        for (n = 0; n < PENNON_PAIRS; n++) a[n] = *(const lanes *)(halves + (int64_t)pairs[n].g * 16);
+        for (d = 0; d < dim; d++)
+            for (n = 0; n < PENNON_PAIRS; n++) a[n] -= pairs[n].row[d] * *(const lanes *)(pairs[n].panel + d * 16);
+        for (n = 0; n < count; n++) {
+            const int32_t r = pairs[n].r;
+            const marks less = (marks)(a[n] < best[r]), here = counting + pairs[n].g * 16;
+            best[r] = (lanes)((less & (marks)a[n]) | (~less & (marks)best[r]));
+            where[r] = (less & here) | (~less & where[r]);
+        }
+    }
+
+    /* Find the nearest centroids of eight rows; `most`: what the least score of each is at most.  Return how many panels
+       were compared as they are. */
+    BYTE_SCORES static int64_t meet_maybe(
+        const float *rows, int64_t many, int64_t dim, const float *panels, const float *halves, int64_t groups,
+        const float *least, const float *most, int32_t *found, float *scores
+    ) {
+        lanes best[PENNON_ROWS];
+        marks where[PENNON_ROWS];
+        maybe_near pairs[PENNON_PAIRS];
+        int64_t r, g, kept = 0;
+        int n = 0;
+        for (r = 0; r < many; r++) best[r] = (lanes){0} + __builtin_inff(), where[r] = (marks){0};
+        for (n = 0; n < PENNON_PAIRS; n++) pairs[n] = (maybe_near){rows, panels, 0, 0};
+        for (n = r = 0; r < many; r++)
+            for (g = 0; g < groups; g++) {
+                const __m512 scores_of_panel = _mm512_loadu_ps(least + (g * PENNON_ROWS + r) * 16);
+                if (!_mm512_cmp_ps_mask(scores_of_panel, _mm512_set1_ps(most[r]), _CMP_LE_OQ)) continue;
+                pairs[n++] = (maybe_near){rows + r * dim, panels + g * dim * 16, (int32_t)r, (int32_t)g};
+                if (n < PENNON_PAIRS) continue;
+                meet_pairs(pairs, n, dim, halves, best, where);
+                kept += n, n = 0;
+            }
+        if (n) meet_pairs(pairs, n, dim, halves, best, where);
+        for (r = 0; r < many; r++) { /* see `put_least` */
+            scores[r] = _mm512_reduce_min_ps((__m512)best[r]);
+            found[r] = _mm512_mask_reduce_min_epi32(
+                _mm512_cmp_ps_mask((__m512)best[r], _mm512_set1_ps(scores[r]), _CMP_EQ_OQ), (__m512i)where[r]);
+        }
+        return kept + n;
+    }
+
+    /* The same as `meet_v4`.  Where many panels may have the nearest centroid it goes on as that does. */
+    BYTE_SCORES static void meet_bytes(PENNON_ARGUMENTS) {
+        ByteCentroids made;
+        int64_t start = 0, kept = 0, r;
+        if (parts == 1 && are_worth_bytes(count, dim, groups) && room_of_scores(&made, groups, dim)) {
+            int go_on = cut_centroids(&made, panels, halves, groups, dim);
+            while (go_on && start < count) {
+                const int64_t many = count - start < PENNON_ROWS ? count - start : PENNON_ROWS;
+                const float *some = rows + start * dim;
+                ByteRow cut[PENNON_ROWS];
+                float most[PENNON_ROWS];
+                int are_cut = 1;
+                for (r = 0; r < PENNON_ROWS; r++)
+                    are_cut &= cut_score_row(some + (r < many ? r : 0) * dim, dim, made.row_bytes + r * 4, &cut[r]);
+                if (are_cut) {
+                    bound_scores(&made, groups, cut, most);
+                    kept += meet_maybe(
+                        some, many, dim, panels, halves, groups, made.least, most, found + start, scores + start);
+                } else {
+                    meet(some, dim, many, dim, panels, halves, groups, found + start, 1, scores + start, 1);
+                }
+                start += many;
+                go_on = start < 64 || kept * 4 < start * groups;
+            }
+            free(made.room);
+        }
+        if (start < count)
+            meet_all(rows + start * parts * dim, count - start, parts, dim, panels, halves, groups, found + start * parts,
+                     scores + start * parts);
+    }
+    #endif
+
     static meet_kind choose_meet(void) {
         #if PENNON_CHOOSES
         __builtin_cpu_init();
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) return meet_v4;
+            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+            #ifdef BYTE_SCORES
+            if (__builtin_cpu_supports("avx512vnni")) return meet_bytes;
+            #endif
+            return meet_v4;
+        }
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return meet_v3;
         #endif
         return meet_plain;

@@ -32,10 +32,8 @@ _SEED_ROWS: Final = 64
 _SEED_ITERS: Final = 10
 _SEED_ROUNDS: Final = 16
 _WAYS: Final = 4
-_SAME: Final = 1e-4
-"""A loss that falls by a smaller share than this is the same."""
-_SAME_FINE: Final = 3e-4
-"""The same of parts of vectors, of which there are many: half the rounds, and a loss 0.3 % greater."""
+_SAME: Final = 3e-4
+"""A loss that falls by a smaller share than this is the same: beside 1e-4 half the rounds, and a loss 0.3 % greater at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +106,6 @@ def k_means(
     squares = float(np.einsum("ij,ij->", rows, rows, dtype=np.float64))
     before = float(np.finfo(np.float64).max)
     loss = 0.0
-    same = _SAME_FINE if is_fine else _SAME
     for _ in range(max_iters):
         sums, counts, loss = _round(rows, centroids, metric, is_fine=is_fine)
         loss = loss + squares
@@ -117,7 +114,7 @@ def k_means(
         means = sums / np.maximum(counts, 1)[:, None]
         means[empty] = rows[rng.integers(0, len(rows), len(empty))]
         centroids = _settled(means.astype(np.float32), metric)
-        if abs(before - loss) <= same * abs(before) and not len(empty):
+        if abs(before - loss) <= _SAME * abs(before) and not len(empty):
             break
         before = loss
     return Trained(centroids, max(loss, 0.0))

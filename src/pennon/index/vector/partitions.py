@@ -12,12 +12,11 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.base import Values
-from pennon.index.row_set import Numbers
 from pennon.index.vector.coders import FlatCoder, ProductCoder, ScalarCoder
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Found
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.rabit import RabitCoder
-from pennon.index.vector.rows import Matrix, as_floats, usable
+from pennon.index.vector.rows import as_floats, usable
 
 _AHEAD = 64 * MIB
 """Vectors that are under way."""
@@ -87,13 +86,14 @@ def coded_blocks(parts: Iterable[Values], model: Model) -> Iterator[Block]:
     near, coder = model.assigner(), coder_of(model)
     is_bits = model.centroids.dtype == np.uint8
 
-    def work(block: tuple[Matrix, Numbers]) -> Block:
-        vectors, rows = block
+    def work(part: Values) -> Block:
+        vectors, rows = usable(part.values, part.rows, model.settings.metric)
         found = near.nearest(as_floats(vectors) if is_bits else vectors)[0].ravel()
         return found, Coded(rows, coder.encode(vectors, found))
 
-    blocks = _blocks(parts, model)
-    return map_in_order(work, blocks, lambda block: int(block[0].nbytes), _AHEAD, CREW)
+    cut = _cut(parts)
+    done = map_in_order(work, cut, lambda part: int(part.values.nbytes), _AHEAD, CREW)
+    return (block for block in done if len(block[0]))
 
 
 def sorted_by_partition(parts: Iterable[Values], model: Model) -> Sorted:
@@ -106,11 +106,9 @@ def sorted_by_partition(parts: Iterable[Values], model: Model) -> Sorted:
     return Sorted.of(done, model.partitions)
 
 
-def _blocks(parts: Iterable[Values], model: Model) -> Iterator[tuple[Matrix, Numbers]]:
-    """Yield the vectors that an index holds, so many at once as a thread works on."""
+def _cut(parts: Iterable[Values]) -> Iterator[Values]:
+    """Yield the same values, so many rows at once as a thread works on."""
     for part in parts:
         for start in range(0, len(part.rows), BLOCK_ROWS):
             some = slice(start, start + BLOCK_ROWS)
-            vectors, rows = usable(part.values[some], part.rows[some], model.settings.metric)
-            if len(rows):
-                yield vectors, rows
+            yield Values(part.values[some], part.rows[some])

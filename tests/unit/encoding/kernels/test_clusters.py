@@ -7,6 +7,7 @@ import pytest
 
 from pennon.encoding.kernels.clusters import add_rows, nearest
 from pennon.index.vector.kmeans import Centroids
+from pennon.index.vector.rows import Matrix
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -47,6 +48,57 @@ def test_far_from_zero_is_as_exact() -> None:
     found, _ = Centroids.of(words).nearest(vectors)
     squares = ((vectors[:, None].astype(np.float64) - words[0][None]) ** 2).sum(axis=2)
     assert found.ravel().tolist() == squares.argmin(axis=1).tolist()
+
+
+def around(count: int, dim: int, means: int, rng: np.random.Generator) -> Matrix:
+    """Return vectors around some means; around one: nothing tells which centroid is near but all of their values."""
+    middles = rng.normal(size=(means, dim))
+    return (middles[rng.integers(0, means, count)] + rng.normal(size=(count, dim)) / 2).astype(
+        np.float32
+    )
+
+
+def strange(vectors: Matrix) -> Matrix:
+    """Return vectors among which some are zeros, no numbers, or very large or small ones."""
+    vectors = vectors.copy()
+    vectors[3], vectors[40, 5], vectors[41, 6], vectors[90, 0] = 0, np.nan, np.inf, -np.inf
+    vectors[50], vectors[51] = vectors[50] * 1e-20, vectors[51] * 1e25
+    vectors[77, 1:] = 0
+    return vectors
+
+
+@pytest.mark.parametrize("by_product", [False, True])
+@pytest.mark.parametrize("dim", [32, 127, 128, 1030])
+@pytest.mark.parametrize("means", [1, 40])
+def test_many_rows_find_what_each_finds_alone(dim: int, means: int, by_product: bool) -> None:
+    """Bytes say of many rows which centroids are too far away: nothing else is found, and no other score."""
+    rng = np.random.default_rng(dim)
+    words = around(300, dim, means, rng)
+    words[200] = words[7]
+    for rows in (
+        around(333, dim, means, rng),
+        np.concatenate([words, words + np.float32(1e-6)]),
+        strange(around(200, dim, means, rng)),
+        around(70, dim, means, rng) * np.float32(1e12),
+    ):
+        for some in (words, words[:128] + np.float32(1000), words * np.float32(1e-3)):
+            near = Centroids.of(some[None], by_product=by_product)
+            found, scores = near.nearest(rows)
+            alone = [near.nearest(row[None]) for row in rows]
+            assert np.array_equal(found, np.concatenate([each[0] for each in alone]))
+            assert np.array_equal(scores, np.concatenate([each[1] for each in alone]))
+
+
+def test_centroids_that_are_no_numbers_are_near_to_none() -> None:
+    rng = np.random.default_rng(9)
+    words, rows = around(200, 64, 20, rng), around(100, 64, 20, rng)
+    for value in (np.nan, np.inf):
+        words[150, 3] = value
+        with np.errstate(invalid="ignore"):
+            near = Centroids.of(words[None], by_product=True)
+        found, _ = near.nearest(rows)
+        alone = np.concatenate([near.nearest(row[None])[0] for row in rows])
+        assert np.array_equal(found, alone)
 
 
 def test_sums_and_counts() -> None:

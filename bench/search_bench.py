@@ -15,7 +15,7 @@ from search_groups import BUILD, Data, K, Kind, Plan
 from tasks import Task
 
 FAISS = "faiss"
-SHORT, LONG = Effort(4, 21, 0.6, quick=False), Effort(1, 3, 10, quick=False, uncounted=0)
+SHORT, LONG = Effort(4, 61, 3, quick=False), Effort(1, 3, 10, quick=False, uncounted=0)
 QUICK_SHORT = Effort(3, 5, 0.1, quick=True)
 QUICK_LONG = Effort(1, 1, 0, quick=True, uncounted=0)
 BLOCK = 8192

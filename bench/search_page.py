@@ -15,8 +15,9 @@ Written by `make bench-search ARGS="--markdown docs/performance-search.md"`, eac
 FAISS: {faiss}.
 
 Pennon, pylance and FAISS are processes of their own, and take turns at every operation. Files are read from the system's
-cache. Times are medians. A ratio is the other's median over Pennon's: **above 1 Pennon is faster.** Times of FAISS are of
-indices in its memory, which no table, and no commit, belongs to.
+cache. Times are medians: of 4 to 61 turns, as many as fit into three seconds, and of 1 to 3 builds. A ratio is the other's
+median over Pennon's: **above 1 Pennon is faster.** Times of FAISS are of indices in its memory, which no table, and no
+commit, belongs to.
 
 - *build* makes an index of a table that has it already, and commits it: each side of its own table. All searches of
   Pennon and pylance are of the same files, which pylance wrote. Before they are timed, both must have found the same rows.

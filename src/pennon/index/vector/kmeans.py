@@ -33,7 +33,7 @@ _SEED_ITERS: Final = 10
 _SEED_ROUNDS: Final = 16
 _WAYS: Final = 4
 _SAME: Final = 3e-4
-"""A loss that falls by a smaller share than this is the same: beside 1e-4 half the rounds, and a loss 0.3 % greater at most."""
+"""A loss that falls by a smaller share than this is the same; beside 1e-4 that is 0.6 of the rounds, and a loss 0.3 % greater at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

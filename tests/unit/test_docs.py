@@ -1,71 +1,125 @@
-"""The programs of the documents run, in their order, on a table like the one they speak of."""
+"""All code blocks of the documents run; those that need Spark: tests/spark/test_docs.py."""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import pennon
+from tests.documents import ROOT, blocks, pages, run, section
+from tests.unit.io import dynamodb_tables
+from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
+from tests.unit.io.web_server import serving
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tables.md"
+README = ROOT / "README.md"
+RUN_HERE = {"README.md", "sql.md", "stores.md", "tables.md", "versions.md"}
+RUN_ON_SPARK = {"README.md", "spark.md"}
 
 
-def programs_of(text: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
-def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text()
-    section = text[text.index("## From Python") : text.index("## From Spark")]
-    first, *rest = programs_of(section)
-    assert rest
-    names: dict[str, object] = {}
-    exec(first, names)
-    found = pennon.dataset("words.lance")
-    assert found.schema.names == ["id", "word", "length"]
-    for program in rest:
-        exec(program, names)
+
+
+def test_every_page_with_python_blocks_is_run_by_a_test() -> None:
+    found = {each.name for each in pages() if blocks(each, "python")}
+    assert found == RUN_HERE | RUN_ON_SPARK
+
+
+def test_every_code_block_names_its_language_and_none_is_indented() -> None:
+    for page in pages():
+        text = page.read_text()
+        assert {each.language for each in blocks(page)} <= {"python", "sql", "sh", "text"}, page
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"\n\n    \S", outside), f"{page}: an indented block is run by no test"
+
+
+def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> None:
+    names: dict[str, Any] = {}
+    found = section(README, "## From Python", "## From Spark")
+    assert len(found) > 1
+    for block in found:
+        run(block, names)
     with pytest.raises(TypeError):
-        pl.from_arrow(found)
+        pl.from_arrow(names["ds"])
 
 
-def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [
-        {"id": number, "word": None if number % 9 == 0 else f"w{number}"} for number in range(120)
+@pytest.mark.parametrize("page", ["sql.md", "tables.md", "versions.md"])
+def test_the_python_blocks_of_a_page_run(page: str) -> None:
+    names: dict[str, Any] = {}
+    for block in blocks(ROOT / "docs" / page, "python"):
+        run(block, names)
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """A bucket whose place and credentials stand in the environment, as a user's do."""
+    with serving_s3() as one:
+        dynamodb_tables.create_table(one)
+        for key, value in one.options.items():
+            name = key.upper() if key.startswith("aws") else f"AWS_{key.upper()}"
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("DYNAMODB_ENDPOINT", one.options["aws_endpoint"])
+        yield one
+
+
+def test_the_python_blocks_of_stores_open_tables_in_a_bucket_and_on_a_web_server(
+    s3: S3Server, tmp_path: Path
+) -> None:
+    rows = pa.table({"id": [1]})
+    places = {"https://host": "", "/var/lib": str(tmp_path), "/mnt": str(tmp_path / "mnt")}
+    mounted = f"file+sqlite://{tmp_path}/mnt/t.lance?sqliteFile={tmp_path}/manifests.db"
+    (tmp_path / "mnt").mkdir()
+    pennon.write_dataset(rows, f"s3://{BUCKET}/t.lance", storage_options=s3.options)
+    pennon.write_dataset(rows, tmp_path / "tables" / "t.lance")
+    pennon.write_dataset(rows, mounted)
+    names: dict[str, Any] = {}
+    with serving(tmp_path) as web:
+        places["https://host"] = web.url
+        for block in blocks(ROOT / "docs" / "stores.md", "python"):
+            text = block.text
+            for place, here in places.items():
+                text = text.replace(place, here)
+            run(type(block)(block.page, block.language, text, block.line), names)
+    assert names["ds"].to_table() == rows
+
+
+def test_the_commands_of_the_readme_run() -> None:
+    flights = ["carrier,dep_delay", *(f"UA,{number}" for number in range(9))]
+    Path("flights.csv").write_text("\n".join(flights))
+    uri = "flights.lance"
+    pennon.write_dataset(pa.table({"carrier": ["UA"] * 9, "dep_delay": range(9)}), uri)
+    commands = [
+        line
+        for block in blocks(README, "sh")
+        for line in block.text.splitlines()
+        if line.startswith("pennon ") and not line.startswith("pennon ingest ")
     ]
-    table = pa.Table.from_pylist(rows, pa.schema([("id", pa.int32()), ("word", pa.string())]))
-    made = pennon.write_dataset(table, "words.lance", enable_stable_row_ids=True)
-    made.insert(table.slice(0, 0))
+    assert len(commands) > 5
+    program = f'pennon() {{ {sys.executable} -m pennon.cli.main "$@"; }}\n' + "\n".join(commands)
+    subprocess.run(["sh", "-euc", program], check=True, capture_output=True)
+    assert pennon.dataset(uri).data_storage_version == "2.1"
 
-    @pennon.batch_udf()
-    def embed(batch: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.record_batch({"embedding": [[1.0]] * batch.num_rows})
 
-    vectors = pa.array([[number / 9, 1.0] for number in range(9)], pa.list_(pa.float32(), 2))
-    titles = ["a red fox", "a blue whale", "a grey seal"] * 3
-    photos = pa.table({"id": range(9), "year": range(2015, 2024), "vec": vectors, "title": titles})
-    names = {
-        "photos": pennon.write_dataset(photos, "photos.lance"),
-        "query": [0.5, 0.5],
-        "queries": [[0.5, 0.5], [0.0, 1.0]],
-        "pa": pa,
-        "timedelta": timedelta,
-        "table": table.slice(100, 10),
-        "news": pa.table({"id": pa.array([5, 500], pa.int32()), "word": ["five", "new"]}),
-        "more": pa.table({"id": pa.array([5], pa.int32()), "extra": ["x"]}),
-        "embed": embed,
-    }
-    programs = programs_of(PAGE.read_text())
-    assert len(programs) > 5
-    for program in programs:
-        exec(program.replace("/elsewhere/", f"{tmp_path}/elsewhere/"), names)
-    found = pennon.dataset("words.lance")
-    assert (found.count_rows(), found.schema.names) == (120 + 10, ["id", "word"])
+@pytest.mark.parametrize("page", [page.name for page in pages()])
+def test_make_knows_the_targets_that_a_page_names(page: str) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    text = next(each for each in pages() if each.name == page).read_text()
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    named = [re.sub(r"#.*|\b[A-Z]+=(\"[^\"]*\"|\S+)", "", line) for line in lines if "make" in line]
+    for line in named:
+        words = line.split()
+        assert set(words[words.index("make") + 1 :]) <= known, line

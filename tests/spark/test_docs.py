@@ -1,0 +1,43 @@
+"""All code blocks of docs/spark.md and of README's part about Spark run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.documents import ROOT, blocks, run, section
+
+
+def test_the_blocks_of_the_page_of_spark_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"spark": spark}
+    for block in blocks(ROOT / "docs" / "spark.md"):
+        # Spark resolves a relative path in the folder where its JVM was started
+        text = block.text.replace("'prices.lance'", f"'{tmp_path}/prices.lance'")
+        text = text.replace('"prices.lance"', f'"{tmp_path}/prices.lance"')
+        text = text.replace('"prices-length"', f'"{tmp_path}/prices-length"')
+        if block.language == "python":
+            run(type(block)(block.page, block.language, text, block.line), names)
+        elif block.language == "sql":
+            spark.sql(text)
+    assert spark.table("prices").columns[:3] == ["id", "day", "price"]
+
+
+def test_the_blocks_of_the_readme_about_spark_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flights.csv").write_text("carrier,dep_delay\nUA,1\nAA,2\n")
+    df = spark.createDataFrame([(1, "a"), (2, "b")], "id long, word string")
+    names: dict[str, Any] = {"spark": spark, "df": df}
+    for block in section(ROOT / "README.md", "## From Spark", "## From the command line"):
+        text = block.text
+        for name in ("words.lance", "flights.lance", "flights.csv"):
+            text = text.replace(name, f"{tmp_path}/{name}")
+        run(type(block)(block.page, block.language, text, block.line), names)
+    assert {row.word for row in names["words"].toDF().collect()} == {"b"}

@@ -36,7 +36,7 @@ old-oracles: oracle
 	@scripts/setup.sh old-oracles
 
 .PHONY: demo
-demo: setup ## real flights through Spark into Lance tables, queried, appended, travelled in
+demo: setup ## real flights through Spark into Lance tables: write, query, append, read old versions
 	@$(PY) demo/flights.py
 
 .PHONY: demo-pipeline

@@ -44,8 +44,8 @@ def test_every_code_block_names_its_language_and_none_is_indented() -> None:
 
 def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> None:
     names: dict[str, Any] = {}
-    found = section(README, "## From Python", "## From Spark")
-    assert len(found) > 1
+    found = section(README, "# Pennon", "## From Spark")
+    assert len(found) > 2
     for block in found:
         run(block, names)
     with pytest.raises(TypeError):

@@ -68,11 +68,11 @@ class Asked:
         number = self.state.column(name).number
         return {index.kind for index in self.state.indices if index.column == number}
 
-    def did(self, op: str, library: str = "pylance", **args: Any) -> bool:
-        """Tell whether a library did such a step."""
+    def did(self, op: str, library: str | None = None, **args: Any) -> bool:
+        """Tell whether a library, or any, did such a step."""
         return any(
             step.op == op
-            and step.library == library
+            and library in {None, step.library}
             and all(step.args.get(name) == value for name, value in args.items())
             for step in self.past
         )
@@ -211,6 +211,11 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         lambda s: s.dimensions.version == "0.1" and _joins_dictionaries(s),
     ),
     Known(
+        "compaction of a branch or a clone",
+        "it writes indices anew into the table's own folder, and says that they lie in the other one",
+        lambda s: s.step.op == "compact" and s.step.line is not None and bool(s.base.indices),
+    ),
+    Known(
         "cast of an indexed column",
         "it is refused until the index is dropped; Pennon drops it",
         lambda s: s.step.op == "cast" and _is_indexed(s.base, _args(s)["name"]),
@@ -261,7 +266,19 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
     ),
 )
 
+
+def _asks_few(asked: Asked) -> bool:
+    """Tell whether a search asks for fewer rows than there are."""
+    query = asked.query
+    return query[0] == "nearest" and dict(query[1])["k"] < len(asked.state.rows)
+
+
 KNOWN_ANSWERS_OF_PYLANCE: tuple[KnownAnswer, ...] = (
+    KnownAnswer(
+        "fewer of the nearest, with stable row ids",
+        "rows that were deleted before a compaction are still in the index, and count (F-537)",
+        lambda a: a.dimensions.stable and _asks_few(a) and a.did("compact"),
+    ),
     KnownAnswer(
         "graphs after a deferred compaction",
         "rows that are gone are taken out of the vectors, not out of the graph, which is refused then",

@@ -211,6 +211,12 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         lambda s: s.dimensions.version == "0.1" and _joins_dictionaries(s),
     ),
     Known(
+        "merge by an index of its key",
+        "a condition on the table's rows does not see columns that the merge does not bring",
+        lambda s: s.step.op == "merge" and _is_indexed(s.base, "k") and bool(_args(s)["condition"]),
+        says="not found in struct",
+    ),
+    Known(
         "compaction of a branch or a clone",
         "it writes indices anew into the table's own folder, and says that they lie in the other one",
         lambda s: s.step.op == "compact" and s.step.line is not None and bool(s.base.indices),

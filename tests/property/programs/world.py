@@ -431,7 +431,7 @@ class World:
         """Compare answers to a few queries with what the scan found."""
         queries = random_queries(self.rng, state, rows, self.dimensions.version)
         if self.dimensions.indexed:
-            queries = queries[:1] + random_questions(self.rng, state)
+            queries = random_questions(self.rng, state)
         begun = self.pylance.begin("ask", [query for query, _ in queries])
         answers = [_answer(dataset, query) for query, _ in queries]
         theirs = self._answer_of("answers", begun)

@@ -14,9 +14,13 @@ import pytest
 
 import pennon
 from pennon import LanceOperation
+from pennon.dataset.operation_fields import to_table_transaction
 from pennon.errors import ConflictError, RetryableConflict, SchemaMismatchError
 from pennon.fragment import FragmentMetadata, LanceFragment, write_fragments
+from pennon.io import open_store
+from pennon.ops.commit_checks.given import check_given
 from pennon.schema.lance_schema import LanceSchema
+from pennon.testing import CountingStore
 
 I64 = pa.int64()
 A, B, C, D = (pa.field(name, I64) for name in "abcd")
@@ -387,6 +391,26 @@ def test_items_of_lists_and_maps_may_have_other_names(uri: str) -> None:
     schema = pa.schema([pa.field("l", pa.list_(I64)), pa.field("m", maps.type)])
     made = pennon.LanceDataset.commit(uri, LanceOperation.Overwrite(schema, fragments))
     assert made.to_table()["l"].to_pylist() == [[1], []]
+
+
+@pytest.mark.parametrize(("way", "reads"), [("here", 0), ("pickled", 0), ("json", 3)])
+def test_commit_reads_footers_of_new_files_alone(uri: str, way: str, reads: int) -> None:
+    """A file that says what it was written with is not read, nor is one that the table has."""
+    dataset = pennon.write_dataset(ROWS, uri, max_rows_per_file=1)
+    new = write_fragments(
+        pa.concat_tables([ROWS, ROWS[:1]]), uri, mode="append", max_rows_per_file=1
+    )
+    columns = [f.merge_columns({"z": "a + 1"}) for f in dataset.get_fragments()]
+    for operation, files in (
+        (LanceOperation.Append(WAYS[way](new)), reads),
+        (LanceOperation.Overwrite(ROWS.schema, WAYS[way](new)), reads),
+        (LanceOperation.Merge(WAYS[way]([f for f, _ in columns[:2]]), columns[0][1]), reads - 1),
+    ):
+        store = CountingStore(open_store(uri))
+        transaction = to_table_transaction(pennon.Transaction(1, operation))
+        check_given(store, transaction, dataset.snapshot.manifest)
+        assert len(store.by_path) == max(files, 0)
+        assert all(path.startswith("data/") for path in store.by_path)
 
 
 # --- what goes on working ---------------------------------------------------------------------------

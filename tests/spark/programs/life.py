@@ -118,7 +118,7 @@ class Life:
             "spark.sql.ansi.enabled": self.setting.ansi,
             "spark.sql.caseSensitive": self.setting.sensitive,
         }
-        before = {name: conf.get(name) for name in names}
+        before = {name: str(conf.get(name)) for name in names}
         for name, value in names.items():
             conf.set(name, str(value).lower())
         try:
@@ -127,8 +127,8 @@ class Life:
                 (op,) = self.rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
                 getattr(self, op)()
         finally:
-            for name, value in before.items():
-                conf.set(name, value)
+            for name, old in before.items():
+                conf.set(name, old)
 
     # --- what steps need --------------------------------------------------------------------------
 
@@ -160,9 +160,7 @@ class Life:
         """Return the table's columns as a source may have them."""
         case = not self.setting.sensitive
         found = [
-            replace(f, shape=respelled(self.rng, f.shape, case=case))
-            if f.name != "id"
-            else f
+            replace(f, shape=respelled(self.rng, f.shape, case=case)) if f.name != "id" else f
             for f in self.fields
         ]
         found = [
@@ -192,7 +190,7 @@ class Life:
             return False
         for own in self.fields:
             given = next((f for f in fields if f.name.lower() == own.name.lower()), None)
-            if given is None or self.setting.sensitive and given.name != own.name:
+            if given is None or (self.setting.sensitive and given.name != own.name):
                 continue
             for at, row in enumerate(rows):
                 value, spoilt = spoiled(own.shape, given.shape, row[own.name])
@@ -214,7 +212,7 @@ class Life:
     def attempt(self, what: str, do: Callable[[], Any], *, refused: bool = False) -> None:
         """Do a step and compare; a refused one must fail and leave all as it was."""
         self.log.append(what + ("  -- must be refused" if refused else ""))
-        op = what.split("(")[0].split(" ")[0]
+        op = what.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
         try:
             do()
         except (LanceError, PySparkException) as error:
@@ -273,7 +271,7 @@ class Life:
         rows = [self.new_row(key, self.fields) for key in self.new_ids(self.rng.randint(1, 14))]
         self.rows = {row["id"]: row for row in rows}
         self.log.append(f"create {[(f.name, shape_text(f), f.required) for f in self.fields]}")
-        options = {
+        options: dict[str, Any] = {
             "data_storage_version": self.setting.version,
             "enable_stable_row_ids": self.setting.stable,
         }
@@ -341,7 +339,9 @@ class Life:
         chosen = plain_given[at]
         name = f"n{self.name()}"
         larger = replace(chosen, shape=grown(self.rng, chosen.shape, name))
-        if larger != chosen and self.setting.version == "2.2" or (larger != chosen and self.coin()):
+        if (larger != chosen and self.setting.version == "2.2") or (
+            larger != chosen and self.coin()
+        ):
             plain_given[at] = larger
             target = tuple(larger if f.name == chosen.name else f for f in self.fields)
             return plain_given, target
@@ -468,11 +468,7 @@ class Life:
 
     def drop(self) -> None:
         """Drop a column, or a field of a struct that has others."""
-        able = [
-            way
-            for way in self.assignable()
-            if len(way) == 1 or len(way[-2].shape.fields) > 1
-        ]
+        able = [way for way in self.assignable() if len(way) == 1 or len(way[-2].shape.fields) > 1]
         if not able:
             return
         way = self.rng.choice(able)
@@ -502,9 +498,7 @@ class Life:
         self.attempt(
             f"widen {chosen.name}", lambda: self.table.alterColumn(chosen.name, dataType="bigint")
         )
-        self.fields = _changed(
-            self.fields, (chosen,), lambda f: replace(f, shape=scalar("long"))
-        )
+        self.fields = _changed(self.fields, (chosen,), lambda f: replace(f, shape=scalar("long")))
         self.check()
 
     def add(self) -> None:
@@ -560,7 +554,11 @@ class _Clauses:
                     (kind, c and c[0], v and {quoted(w): t for w, t, _ in v})
                     for kind, c, v in clauses
                 ]
-                for name, clauses in (("matched", self.matched), ("new", self.new), ("old", self.old))
+                for name, clauses in (
+                    ("matched", self.matched),
+                    ("new", self.new),
+                    ("old", self.old),
+                )
             }
         )
 

@@ -115,8 +115,7 @@ def has(shape: Shape, kind: str) -> bool:
 def is_strict(shape: Shape) -> bool:
     """Tell whether something inside may not be NULL, keys of maps apart."""
     return any(
-        (field.required and shape.kind != "map") or is_strict(field.shape)
-        for field in shape.fields
+        (field.required and shape.kind != "map") or is_strict(field.shape) for field in shape.fields
     )
 
 
@@ -164,7 +163,7 @@ def spark_type(shape: Shape) -> st.DataType:
     if shape.kind == "struct":
         named = zip(shape.fields, inner, strict=True)
         return st.StructType([st.StructField(field.name, each) for field, each in named])
-    return st.ArrayType(inner[0]) if shape.kind == "array" else st.MapType(*inner)
+    return st.ArrayType(inner[0]) if shape.kind == "array" else st.MapType(inner[0], inner[1])
 
 
 def ddl(shape: Shape) -> str:
@@ -193,7 +192,9 @@ def sql_of(rng: Random, shape: Shape, value: Any) -> str:
         items = (sql_of(rng, parts[0].shape, item) for item in value)
         text = f"array({', '.join(items)})"
     else:
-        pairs = (sql_of(rng, f.shape, v) for pair in value for f, v in zip(parts, pair, strict=True))
+        pairs = (
+            sql_of(rng, f.shape, v) for pair in value for f, v in zip(parts, pair, strict=True)
+        )
         text = f"map({', '.join(pairs)})"
     return text if value else f"CAST({text} AS {ddl(shape)})"
 
@@ -214,10 +215,7 @@ def random_value(rng: Random, shape: Shape, *, required: bool = False) -> Any:
         (item,) = shape.fields
         return [random_value(rng, item.shape, required=item.required) for _ in range(count)]
     key, value = shape.fields
-    keys = {
-        repr(made): made
-        for made in (_key(rng, key.shape) for _ in range(count))
-    }
+    keys = {repr(made): made for made in (_key(rng, key.shape) for _ in range(count))}
     return [(made, random_value(rng, value.shape)) for made in keys.values()]
 
 
@@ -324,7 +322,9 @@ def grown(rng: Random, shape: Shape, name: str) -> Shape:
     if shape.kind == "map":
         able = [at for at in able if at == 1]  # two keys might become equal, and files of 2.1 ...
     if shape.kind == "struct" and (not able or rng.random() < 0.5):
-        return replace(shape, fields=(*shape.fields, Field(name, scalar(rng.choice(["int", "string"])))))
+        return replace(
+            shape, fields=(*shape.fields, Field(name, scalar(rng.choice(["int", "string"]))))
+        )
     if not able:
         return shape
     at = rng.choice(able)

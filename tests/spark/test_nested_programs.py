@@ -54,7 +54,7 @@ def test_many_nested_programs(spark: SparkSession, tmp_path: Path, shard: int) -
         pytest.fail("\n\n".join(failures), pytrace=False)
 
 
-def test_a_merge_that_does_nothing_is_noticed(
+def test_an_append_that_does_nothing_is_noticed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life = Life(spark, str(tmp_path / "t.lance"), 1)

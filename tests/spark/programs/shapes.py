@@ -178,25 +178,34 @@ def ddl(shape: Shape) -> str:
 
 
 def sql_of(rng: Random, shape: Shape, value: Any) -> str:
-    """Return an expression of Spark's SQL; fields of structs in any order."""
-    if value is None:
-        return f"CAST(NULL AS {ddl(shape)})"
+    """Return an expression of Spark's SQL; fields of structs in any order, the same for all items."""
+    return _sql(_shuffled(rng, shape), value)
+
+
+def _shuffled(rng: Random, shape: Shape) -> Shape:
+    fields = [replace(field, shape=_shuffled(rng, field.shape)) for field in shape.fields]
+    if shape.kind == "struct":
+        rng.shuffle(fields)
+    return replace(shape, fields=tuple(fields))
+
+
+def _sql(shape: Shape, value: Any) -> str:
+    if value is None or (shape.kind in {"array", "map"} and not value):
+        made = "NULL" if value is None else f"{shape.kind}()"
+        return f"CAST({made} AS {ddl(shape)})"
     if shape.kind in SCALARS:
         return SCALARS[shape.kind].sql(value)
-    parts = list(shape.fields)
     if shape.kind == "struct":
-        rng.shuffle(parts)
-        named = (f"'{f.name}', {sql_of(rng, f.shape, value[f.name])}" for f in parts)
+        named = (f"'{f.name}', {_sql(f.shape, value[f.name])}" for f in shape.fields)
         return f"named_struct({', '.join(named)})"
     if shape.kind == "array":
-        items = (sql_of(rng, parts[0].shape, item) for item in value)
-        text = f"array({', '.join(items)})"
-    else:
-        pairs = (
-            sql_of(rng, f.shape, v) for pair in value for f, v in zip(parts, pair, strict=True)
-        )
-        text = f"map({', '.join(pairs)})"
-    return text if value else f"CAST({text} AS {ddl(shape)})"
+        return f"array({', '.join(_sql(shape.fields[0].shape, item) for item in value)})"
+    pairs = (
+        _sql(field.shape, part)
+        for pair in value
+        for field, part in zip(shape.fields, pair, strict=True)
+    )
+    return f"map({', '.join(pairs)})"
 
 
 # --- values ---------------------------------------------------------------------------------------

@@ -54,57 +54,68 @@ class MovedRows:
         """Return where each row is now."""
         return reduce(RowMap.then, self.maps, RowMap.keeping(ALL))
 
-    def selection(self, answer: Selection, alive: frozenset[FragmentId]) -> Selection:
-        """Return an answer by the present addresses of rows; ``alive`` are the fragments that are there.
-
-        Raises FormatError if the index lost rows on the way: those of a fragment that took the place of
-        others, but was rewritten itself, and then the index was not made right.
-        """
+    def selection(self, answer: Selection) -> Selection:
+        """Return an answer by the addresses that rows have now; rows that are gone are left out."""
         if not self.maps:
             return answer
-        lost = of_fragments(self._latest() - alive)
         if answer.is_exact:
-            return Selection.exact(self._rows(answer.may, lost))
-        return Selection(self._rows(answer.must, lost), self._rows(answer.may, lost))
+            return Selection.exact(self._rows(answer.may))
+        return Selection(self._rows(answer.must), self._rows(answer.may))
 
-    def numbers(
-        self, old: Numbers, alive: frozenset[FragmentId]
-    ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-        """Return the present addresses of rows that are there yet, and which those are; see `selection`."""
+    def numbers(self, old: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+        """Return the addresses that rows have now, and which rows were not dropped by a compaction."""
         if not self.maps:
             return old, np.ones(len(old), np.bool_)
-        found, there = self.as_one().numbers(old)
-        if of_fragments(self._latest() - alive).contains(found).any():
-            raise _lost()
-        return found, there
+        return self.as_one().numbers(old)
 
-    def _rows(self, old: RowSet, lost: RowSet) -> RowSet:
-        """Return the present addresses of rows.
+    def rows(self, old: RowSet) -> RowSet:
+        """Return the addresses that a set of rows has now; the set ends before the greatest number."""
+        for each in self.maps:
+            old = each.rows(old)
+        return old
+
+    def _rows(self, old: RowSet) -> RowSet:
+        """Return the addresses that rows have now.
 
         A set without end is all but some rows: it becomes all but those, wherever they are now.
         """
         if old.is_without_end:
-            return self._rows(old.complement(), lost).complement()
-        found = old
-        for each in self.maps:
-            found = each.rows(found)
-        if not found.intersection(lost).is_empty:
-            raise _lost()
+            return self.rows(old.complement()).complement()
+        return self.rows(old)
+
+    def doubtful(
+        self, fragment_ids: frozenset[FragmentId], dataset_version: int
+    ) -> frozenset[FragmentId]:
+        """Return those fragments that an index made of a version covers, though its files may name none of their rows.
+
+        The files name rows of fragments that a compaction rewrote later, and left the indices as they were.  If a
+        writer then lets the entry cover the new fragments, and rewrites these again, the entry covers fragments that
+        are younger than the compaction.  The files name their rows only if that writer gave them new addresses by
+        way of the fragment reuse index, which pylance 14 and Pennon 0.1.0 did not.
+        """
+        youngest = [
+            min(each.id for group in version.groups for each in group.new)
+            for version in self.versions
+            if version.dataset_version >= dataset_version
+            and any(group.new for group in version.groups)
+        ]
+        if not youngest:
+            return frozenset()
+        limit, origins = min(youngest), self._origins()
+        return frozenset(
+            each for each in fragment_ids if any(o > limit for o in origins.get(each, (each,)))
+        )
+
+    def _origins(self) -> dict[FragmentId, frozenset[FragmentId]]:
+        """Return of each new fragment the fragments, of no compaction here, that its rows came from."""
+        found: dict[FragmentId, frozenset[FragmentId]] = {}
+        for version in self.versions:
+            for group in version.groups:
+                old = frozenset[FragmentId]().union(
+                    *(found.get(each.id, frozenset([each.id])) for each in group.old)
+                )
+                found.update((each.id, old) for each in group.new)
         return found
-
-    def _latest(self) -> frozenset[FragmentId]:
-        """Return the fragments that rows were moved to, and not on from there."""
-        groups = [group for version in self.versions for group in version.groups]
-        new = frozenset(each.id for group in groups for each in group.new)
-        return new.difference(each.id for group in groups for each in group.old)
-
-
-def _lost() -> FormatError:
-    message = (
-        "an index names rows of a fragment that was rewritten after the index was left as it was, and "
-        "nobody says what became of them: release 14 does so"
-    )
-    return FormatError(message)
 
 
 NONE_MOVED = MovedRows((), ())

@@ -10,12 +10,14 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.errors import UnsupportedError
 from pennon.expr.prune import can_prune
 from pennon.expr.tree import Call, Expression
 from pennon.index import details_wire
 from pennon.index.base import OpenIndex, Values
 from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.row_set import RowSet
 from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, zone_map
 from pennon.table.indices import Index
 from pennon.table.json_index_wire import json_target
@@ -54,7 +56,8 @@ class Kind:
 
     ``name`` as plans show it.  ``open`` takes the type of the table's column, too, and gives a `ScalarIndex` if
     filters ask the kind.  ``answers``: whether an index of a version knows more of a condition than that any row
-    may pass.  ``version``: the newest that is understood.
+    may pass.  ``version``: the newest that is understood.  ``rows_named`` gives all rows that the files of one name;
+    ``names_all``: these are all rows of the fragments that it was made of, also those without a value.
     """
 
     name: str
@@ -62,6 +65,8 @@ class Kind:
     answers: Callable[[Expression, int], bool]
     version: int
     making: Making
+    rows_named: Callable[[IndexFiles], RowSet]
+    names_all: bool = False
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -127,6 +132,8 @@ KINDS: Final[Mapping[str, Kind]] = {
             btree.page_rows_of,
             frozenset({"zone_size"}),
         ),
+        btree.rows_named,
+        names_all=True,
     ),
     "BitmapIndexDetails": Kind(
         "Bitmap",
@@ -134,6 +141,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda *_: True,
         0,
         Making(_is_plain, _PLAIN, bitmap.write_bitmap, bitmap.rewrite_bitmap),
+        bitmap.rows_named,
+        names_all=True,
     ),
     "LabelListIndexDetails": Kind(
         "LabelList",
@@ -146,6 +155,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             bitmap.write_label_list,
             bitmap.rewrite_label_list,
         ),
+        bitmap.rows_named,
     ),
     "NGramIndexDetails": Kind(
         "NGram",
@@ -158,6 +168,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             lambda parts, _, new: ngram.write_ngram(parts, new),
             lambda old, _, new: ngram.rewrite_ngram(old, new),
         ),
+        ngram.rows_named,
     ),
     "BloomFilterIndexDetails": Kind(
         "BloomFilter",
@@ -174,6 +185,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             package="lance.index.pb",
             by_zones=True,
         ),
+        bloom_filter.rows_named,
     ),
     "ZoneMapIndexDetails": Kind(
         "ZoneMap",
@@ -190,6 +202,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             details_wire.zone_map_details,
             by_zones=True,
         ),
+        zone_map.rows_named,
     ),
     "InvertedIndexDetails": Kind(
         "Inverted",
@@ -208,6 +221,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             version_of=_text("making", "version_of"),
             ending=_text("making", "name_ending"),
         ),
+        _text("inverted", "rows_named"),
     ),
 }
 """By the name of the message of their details; of several indices on a column the first is asked."""
@@ -228,6 +242,21 @@ def kind_of(index: Index) -> Kind | None:
     index = _of_values(index)
     found = KINDS.get(index.type_name)
     return found if found is not None and index.index_version <= found.version else None
+
+
+def rows_named(index: Index, files: IndexFiles) -> RowSet:
+    """Return all rows that the files of an index name, by its own numbers.
+
+    Raises FormatError or NotFoundError if they cannot be read, UnsupportedError for a kind that is not known.
+    """
+    if index.is_vector:
+        found: RowSet = import_module("pennon.index.vector.layout").rows_named(files)
+        return found
+    kind = kind_of(index)
+    if kind is None:
+        message = f"an index of {index.type_name or 'an unknown kind'}, whose rows nobody can tell"
+        raise UnsupportedError(message)
+    return kind.rows_named(files)
 
 
 def stores_row_ids(index: Index) -> bool:

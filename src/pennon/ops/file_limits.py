@@ -55,6 +55,10 @@ class FileLimits:
             return rows >= self.max_rows
         return rows >= self.max_rows or size_bytes >= self.max_bytes
 
+    def most_bytes(self, row_bytes: float) -> float:
+        """Return how many bytes of rows of that size a file has before it ends for them."""
+        return max(self.max_bytes, min(MIN_BYTES_PER_FILE, MIN_ROWS_PER_FILE * row_bytes))
+
     def room(self, rows: int, size_bytes: int, row_bytes: float) -> int:
         """Return how many rows of that size a file has room for, at least 1 unless it is full."""
         least = min(MIN_ROWS_PER_FILE - rows, int((MIN_BYTES_PER_FILE - size_bytes) / row_bytes))

@@ -11,11 +11,12 @@ Which file holds a field is told by the field ids in the manifest, never by name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
@@ -26,6 +27,7 @@ from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
+from pennon.index.row_set import RowSet
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
 from pennon.scan.file_columns import FileColumns, RecentFiles
@@ -271,6 +273,18 @@ def live_rows(snapshot: Snapshot, fragment: Fragment) -> LiveRows:
     if fragment.deletion_file is None and stated and stated <= BELIEVED_ROWS:
         return LiveRows(stated, NONE_DELETED)
     return FragmentReader(snapshot, fragment).live_rows()
+
+
+def live_addresses(snapshot: Snapshot, fragments: Iterable[Fragment]) -> RowSet:
+    """Return the addresses of the rows of fragments that are alive."""
+    starts, lasts = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+    for fragment in fragments:
+        live = live_rows(snapshot, fragment)
+        rows = live.between(0, live.count).ranges()
+        first = np.uint64(fragment.id << 32)
+        starts.append(rows.starts.astype(np.uint64) + first)
+        lasts.append(rows.ends.astype(np.uint64) + first - np.uint64(1))
+    return RowSet.of_ranges(np.concatenate(starts), np.concatenate(lasts))
 
 
 def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -> list[T]:

@@ -129,7 +129,7 @@ class Leaf:
             return UNKNOWN
         answer = opened.search(self.question)
         if not covered.by_ids:
-            return covered.moves.selection(answer, _alive(snapshot))
+            return covered.moves.selection(answer)
         if answer.is_exact:
             return Selection.exact(_addresses(snapshot, segment, answer.may))
         return Selection(

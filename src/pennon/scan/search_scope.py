@@ -21,7 +21,7 @@ from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.filter import Predicate
 from pennon.scan.filter_exec import read_query, read_query_batches
-from pennon.scan.fragment_reader import FragmentReader, live_rows
+from pennon.scan.fragment_reader import FragmentReader, live_addresses
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.projection import MetaColumn
 from pennon.scan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
@@ -67,7 +67,7 @@ class Scope:
     def passing(self, fragments: Sequence[Fragment]) -> RowSet:
         """Return the addresses of those rows of fragments that are alive and pass the condition."""
         if self.predicate is None:
-            return RowSet.of_ranges(*_alive(self.snapshot, fragments))
+            return live_addresses(self.snapshot, fragments)
         found = read_query(self.query(fragments)).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
         return RowSet.of(np.asarray(found, np.uint64))
 
@@ -86,17 +86,6 @@ class Scope:
         for batch in read_query_batches(self.query(fragments, column), _BATCH_ROWS):
             addresses = batch.column(MetaColumn.ROW_ADDRESS.value)
             yield np.asarray(addresses.to_numpy(), np.uint64), batch.column(0)
-
-
-def _alive(snapshot: Snapshot, fragments: Sequence[Fragment]) -> tuple[Numbers, Numbers]:
-    starts, lasts = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-    for fragment in fragments:
-        live = live_rows(snapshot, fragment)
-        rows = live.between(0, live.count).ranges()
-        first = np.uint64(fragment.id << 32)
-        starts.append(rows.starts.astype(np.uint64) + first)
-        lasts.append(rows.ends.astype(np.uint64) + first - np.uint64(1))
-    return np.concatenate(starts), np.concatenate(lasts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +152,7 @@ class IndexedRows:
         if self._covered.is_whole or not self._moved.maps:
             is_seen = self._rows.contains(old)
             return is_seen, old[is_seen]
-        rows, is_seen = self._moved.numbers(old, self._alive)
+        rows, is_seen = self._moved.numbers(old)
         is_found = self._rows.contains(rows)
         is_seen[is_seen] = is_found
         return is_seen, rows[is_found]
@@ -171,10 +160,6 @@ class IndexedRows:
     @lazy
     def _moved(self) -> MovedRows:
         return moved_rows(self._scope.snapshot)
-
-    @lazy
-    def _alive(self) -> frozenset[FragmentId]:
-        return frozenset(each.id for each in self._scope.snapshot.manifest.fragments)
 
     @lazy
     def _rows(self) -> RowMask:

@@ -19,7 +19,7 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, Crew
-from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
+from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, StoreError
 from pennon.index.files import IndexFiles, Remember
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
@@ -164,7 +164,17 @@ class Snapshot:
 
         def open_file(path: str) -> OpenFile:
             size_bytes = sizes.get(path) or None
-            return _open_index_file(store, known, session() or Session(), path, size_bytes)
+            files = session() or Session()
+            try:
+                return _open_index_file(store, known, files, path, size_bytes)
+            except NotFoundError as error:
+                if index.base_id is None:
+                    raise
+                own = f"{index.own_folder}/{path.removeprefix(f'{index.folder}/')}"
+                try:
+                    return _open_index_file(store, known, files, own, size_bytes)
+                except NotFoundError:
+                    raise error from None
 
         limits = store.limits
         crew = None if limits is None else Crew.objects(limits.concurrency)

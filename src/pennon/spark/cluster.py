@@ -68,7 +68,7 @@ def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
     shares = plan_partitions(read, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
     version = plan.snapshot.manifest.version
     if not shares:
-        return Rewritten(version, plan.fragments, ())
+        return Rewritten(version, plan.fragments, (), keeps_order=False)
     count = len(shares)
     split = plan.split(shares, run_tasks(spark, SampleShare(plan.sample(shares)), count))
     blocks = shuffled_blocks(
@@ -78,4 +78,4 @@ def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
     found = sorted(pickle.loads(message) for message in messages)  # noqa: S301 - of our executors
     new = [fragment for _, fragments in found for fragment in parse_fragments(fragments)]
     plan.check(new)
-    return Rewritten(version, plan.fragments, tuple(new))
+    return Rewritten(version, plan.fragments, tuple(new), keeps_order=False)

@@ -88,5 +88,13 @@ class Index:
     @property
     def folder(self) -> str:
         """Return the folder of its files, as `pennon.table.base_paths` names places."""
-        folder = f"_indices/{self.uuid}"
-        return folder if self.base_id is None else f"@{self.base_id}/{folder}"
+        return self.own_folder if self.base_id is None else f"@{self.base_id}/{self.own_folder}"
+
+    @property
+    def own_folder(self) -> str:
+        """Return the folder where its files lie if they do not lie in a base path, though its entry names one.
+
+        pylance 14 keeps the base path of an index that it rewrites while it compacts a branch or a shallow clone,
+        and writes the files into the table's own folder.
+        """
+        return f"_indices/{self.uuid}"

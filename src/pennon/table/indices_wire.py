@@ -115,10 +115,16 @@ def unbased(index: Index) -> Index:
     return replace(index, base_id=None, wire=serialize_message(message))
 
 
-def renamed(index: Index, new: RewrittenIndex) -> Index:
-    """Return the index that was made anew of this one, for the same fragments."""
+def renamed(index: Index, new: RewrittenIndex, dataset_version: int | None = None) -> Index:
+    """Return the index that was made anew of this one, for the same fragments; its files lie in the table's own folder.
+
+    ``dataset_version``: the version that it is of from now on, if not the one that it was of before.
+    """
     message = serialize_index(index)
     message.uuid.CopyFrom(serialize_uuid(new.new_id))
+    message.ClearField("base_id")
+    if dataset_version is not None:
+        message.dataset_version = dataset_version
     if new.details_url:
         message.index_details.type_url = new.details_url
         message.index_details.value = new.details

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError
 from pennon.index.moved_rows import MovedRows
-from pennon.index.row_set import ALL, NONE, RowSet, Selection
+from pennon.index.row_set import ALL, RowSet, Selection
 from pennon.table.fragment_reuse import FragmentDigest, ReuseGroup, ReuseVersion, covered_now
 from pennon.table.roaring import serialize_roaring
 
@@ -82,15 +82,14 @@ def test_rows_move_twice(
             return None if found is None else map_2.get(found)
         return map_2.get(row) if row[0] == 1 else row
 
-    alive = frozenset(map(FragmentId, (3, 4, 20, 21, 22)))
     expected = [there for row in asked if (there := now(row)) is not None]
-    found = moves.selection(Selection.exact(rows_of(asked)), alive)
+    found = moves.selection(Selection.exact(rows_of(asked)))
     assert found.is_exact
     assert same(found.may, rows_of(expected))
-    without = moves.selection(Selection.superset(rows_of(asked).complement()), alive)
+    without = moves.selection(Selection.superset(rows_of(asked).complement()))
     assert without.must.is_empty
     assert same(without.may, rows_of(expected).complement())
-    assert moves.selection(Selection.superset(ALL), alive).may.is_all
+    assert moves.selection(Selection.superset(ALL)).may.is_all
     covered = covered_now(frozenset(map(FragmentId, (0, 2, 1, 4))), moves.versions)
     assert covered == {4, 11, 20, 21, 22}
 
@@ -107,13 +106,29 @@ def test_half_covered_groups_are_not_covered() -> None:
     assert covered == {3}
 
 
-def test_rows_of_a_fragment_that_went_without_a_word() -> None:
+def test_rows_of_a_fragment_that_was_dropped_later_are_no_error() -> None:
     moves = MovedRows.of([ReuseVersion(1, (group({0: {0, 1}}, {5: 2}),))])
-    asked = Selection.exact(rows_of([(0, 1)]))
-    assert same(moves.selection(asked, frozenset([FragmentId(5)])).may, rows_of([(5, 1)]))
-    with pytest.raises(FormatError, match="rewritten after the index was left as it was"):
-        moves.selection(asked, frozenset([FragmentId(6)]))
-    assert moves.selection(Selection.exact(NONE), frozenset([FragmentId(6)])).may.is_empty
+    asked = Selection.exact(rows_of([(0, 1), (7, 0)]))
+    assert same(moves.selection(asked).may, rows_of([(5, 1), (7, 0)]))
+    numbers, there = moves.numbers(np.array([1, 9, 7 << 32], np.uint64))
+    assert numbers.tolist() == [(5 << 32) + 1, 7 << 32]
+    assert there.tolist() == [True, False, True]
+
+
+def test_fragments_that_an_index_may_have_lost() -> None:
+    """Those younger than a compaction that the index is older than, and those that came of such ones."""
+    versions = [
+        ReuseVersion(5, (group({0: {0}, 1: {0}}, {3: 2}),)),
+        ReuseVersion(9, (group({7: {0}, 8: {0}}, {12: 2}),)),
+    ]
+    moves = MovedRows.of(versions)
+    ids = frozenset(map(FragmentId, (2, 3, 4, 12)))
+    assert moves.doubtful(ids, 5) == {4, 12}
+    assert moves.doubtful(ids, 4) == {4, 12}
+    assert moves.doubtful(ids, 6) == frozenset()
+    assert moves.doubtful(frozenset([FragmentId(13)]), 6) == {13}
+    assert moves.doubtful(ids, 10) == frozenset()
+    assert MovedRows.of(versions[:1]).doubtful(frozenset([FragmentId(3)]), 1) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
-from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending
+from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection, ascending
 from pennon.index.row_sets_wire import (
     parse_address_sets,
     serialize_address_set,
@@ -234,6 +234,16 @@ class _RowSets:
 
 def _size_of(rows: RowSet) -> int:
     return rows.starts.nbytes + rows.lasts.nbytes
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows that an index names: those of its keys, and those that have no list."""
+    sets = _RowSets(files)
+    found = sets.null_lists() or NONE
+    for start in range(0, len(sets.keys), _KEYS_AT_ONCE):
+        numbers = np.arange(start, min(start + _KEYS_AT_ONCE, len(sets.keys)))
+        found = found.union(*sets.each(numbers))
+    return found
 
 
 # --- making ---------------------------------------------------------------------------------------

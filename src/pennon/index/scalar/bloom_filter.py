@@ -28,7 +28,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.row_set import UNKNOWN, Selection
+from pennon.index.row_set import UNKNOWN, RowSet, Selection
 from pennon.index.scalar.xxhash import xxhash64
 from pennon.index.scalar.zones import (
     FRAGMENT,
@@ -39,6 +39,7 @@ from pennon.index.scalar.zones import (
     null_rows,
     null_rows_of,
     places_of,
+    rows_in_zones,
     write_null_rows,
     zones_there,
 )
@@ -213,6 +214,11 @@ def _may_have(filters: npt.NDArray[np.uint32], hashed: int) -> npt.NDArray[np.bo
     is_set = (filters[:, block] >> bits.astype(np.uint32)) & np.uint32(1)
     found: npt.NDArray[np.bool_] = np.logical_and.reduce(is_set, axis=1)
     return found
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows of the zones."""
+    return rows_in_zones(files.file(_FILE))
 
 
 # --- making ---------------------------------------------------------------------------------------

@@ -288,6 +288,13 @@ def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
     return Rows.ranges(starts, np.maximum(starts, ends)).indices()
 
 
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows that an index names."""
+    data = files.file("page_data.lance")
+    (rows,) = data.read(data.names[1:2])
+    return RowSet.of(whole_numbers(rows, "row ids"))
+
+
 # --- making ---------------------------------------------------------------------------------------
 
 

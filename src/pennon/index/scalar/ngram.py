@@ -33,7 +33,7 @@ from pennon.index.base import VALUE, Question, Values
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.folding import fold
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.row_set import NONE, UNKNOWN, Numbers, Selection, ascending
+from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection, ascending
 from pennon.index.row_sets_wire import parse_treemap, serialize_treemaps
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -124,6 +124,17 @@ def text_of(condition: Expression) -> str:
     elif condition.function != "contains":
         return ""
     return text if isinstance(text, str) else ""
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows that an index names: those whose text has a token, or is NULL."""
+    file = files.file(_FILE)
+    found = NONE
+    for start in range(0, file.rows, _TOKENS_AT_ONCE):
+        some = Rows.between(start, min(start + _TOKENS_AT_ONCE, file.rows))
+        (lists,) = file.read(["posting_list"], some)
+        found = found.union(*(parse_treemap(each) for each in lists.to_pylist()))
+    return found
 
 
 # --- making ---------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from pennon.index.base import VALUE, Question, Values, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
-from pennon.index.row_set import Selection
+from pennon.index.row_set import RowSet, Selection
 from pennon.index.scalar.wanted import wanted_of
 from pennon.index.scalar.zones import (
     FRAGMENT,
@@ -42,6 +42,7 @@ from pennon.index.scalar.zones import (
     null_rows,
     null_rows_of,
     places_of,
+    rows_in_zones,
     write_null_rows,
     zones_there,
 )
@@ -147,6 +148,11 @@ def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:
     if not (low.is_valid or high.is_valid or nans):
         return Bounds(null_count=nulls, rows=nulls)
     return Bounds(low if low.is_valid else None, None if nans else bound_of(high), nulls)
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows of the zones."""
+    return rows_in_zones(files.file(_FILE))
 
 
 # --- making ---------------------------------------------------------------------------------------

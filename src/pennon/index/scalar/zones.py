@@ -56,6 +56,13 @@ class Zones:
         return RowSet.of_ranges(self.starts[numbers], self.lasts[numbers])
 
 
+def rows_in_zones(file: IndexFile) -> RowSet:
+    """Return the rows of all zones of a file."""
+    places = file.read([FRAGMENT.name, START.name, LENGTH.name])
+    zones = Zones.of(*(whole_numbers(each, "zones") for each in places))
+    return zones.rows(np.arange(len(zones.starts)))
+
+
 def cut_zones(parts: Iterable[Values], size: int) -> Iterator[Values]:
     """Yield the values of each zone: so many rows that follow one another in a fragment, or its last ones.
 

@@ -11,8 +11,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pennon.errors import FormatError, NotFoundError
 from pennon.index.files import IndexFile, IndexFiles
+from pennon.index.row_set import RowSet
 from pennon.index.text.parameters import METADATA, TextParameters
 from pennon.index.text.partition import BlockPartition, StoredPartition
 from pennon.index.text.row_partition import RowPartition
@@ -77,6 +80,12 @@ class Inverted:
             for low in range(0, each.list_count, _AT_ONCE):
                 numbers = range(low, min(low + _AT_ONCE, each.list_count))
                 each.postings(numbers, places=places)
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows that an index names: those that have a document."""
+    found = [each.row_ids for each in Inverted(files).partitions]
+    return RowSet.of(np.concatenate([np.empty(0, np.uint64), *found]))
 
 
 def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[StoredPartition, ...]]:

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
-from pennon.index.files import IndexFile, IndexFiles
+from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.row_set import RowSet
 from pennon.index.vector.file_settings import (
     Settings,
     json_of,
@@ -126,6 +127,12 @@ def read_layout(files: IndexFiles, index: IndexFile | None = None) -> Layout:
     quantizer = _quantizer(codes)
     kind = _kind(said, quantizer, metric)
     return Layout(index, codes, kind, metric, quantizer, centroids, graphs, parts, _storage(codes))
+
+
+def rows_named(files: IndexFiles) -> RowSet:
+    """Return all rows that an index names.  Raises NotFoundError for those of releases up to 0.8, of one file."""
+    (rows,) = files.file(AUXILIARY).read([ROWS])
+    return RowSet.of(whole_numbers(rows, "row numbers of an index"))
 
 
 def check_rows(file: IndexFile, partitions: Partitions) -> None:

@@ -5,12 +5,16 @@ does not, or that other indices cover than its neighbour, ends it.  A bin is cut
 enough rows for a fragment, if what is left has, too.  A bin of one fragment is worth nothing unless
 that fragment has deleted rows to lose.
 
+A fragment that reached ``max_bytes_per_file`` is full, however few rows it has.  A bin that would become as many files
+as it has, and has no deleted rows to lose, is left as it is: the next compaction would rewrite it again.
+
 Source: `plan_compaction` in rust/lance/src/dataset/optimize.rs, Lance repository; measured on
 pylance 14.0.2.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +36,7 @@ class Candidate:
     @property
     def size_bytes(self) -> int:
         """Return the size of its data files, as far as the manifest says it."""
-        return sum(file.size_bytes or 0 for file in self.fragment.files)
+        return _size_bytes(self.fragment)
 
 
 def choose(
@@ -50,6 +54,7 @@ def choose(
         for each in _bins(fragments, covered, options)
         if len(each) > 1 or each[0].alone
         for piece in _cut(each, options.target_rows_per_fragment)
+        if any(candidate.alone for candidate in piece) or _has_fewer_files(piece, options)
     ]
     return list(_bounded(bins, options))
 
@@ -63,7 +68,7 @@ def _bins(
     current: list[Candidate] = []
     for fragment, physical, live in fragments:
         alone = options.materializes and _is_sparse(physical, live, options)
-        wanted = alone or physical < options.target_rows_per_fragment
+        wanted = alone or not _is_full(fragment, physical, options)
         known = frozenset(u for u, ids in covered.items() if ids is None or fragment.id in ids)
         wanted = wanted and fragment.id not in excluded
         if current and (not wanted or current[-1].indices != known):
@@ -73,6 +78,35 @@ def _bins(
             current.append(Candidate(fragment, live, alone, known))
     if current:
         yield current
+
+
+def _is_full(fragment: Fragment, physical: int, options: CompactOptions) -> bool:
+    """Return whether a fragment has as many rows as are wanted, or as many bytes as a file may have."""
+    if physical >= options.target_rows_per_fragment:
+        return True
+    size_bytes = _size_bytes(fragment)
+    one_more = size_bytes + size_bytes // max(physical, 1)
+    return options.limits().is_full(physical, one_more)
+
+
+def _has_fewer_files(candidates: list[Candidate], options: CompactOptions) -> bool:
+    """Return whether a bin would become fewer files than it has.
+
+    Data files are at most as large as their rows in memory, by which files are cut: so there may be more.
+    """
+    rows = sum(candidate.live_rows for candidate in candidates)
+    size_bytes = sum(candidate.size_bytes for candidate in candidates)
+    row_bytes = size_bytes / max(rows, 1)
+    most = options.limits().most_bytes(row_bytes)
+    files = sum(
+        max(math.ceil(share * row_bytes / most), 1)
+        for share in even_shares(rows, options.target_rows_per_fragment)
+    )
+    return files < sum(len(candidate.fragment.files) for candidate in candidates)
+
+
+def _size_bytes(fragment: Fragment) -> int:
+    return sum(file.size_bytes or 0 for file in fragment.files)
 
 
 def _is_sparse(physical: int, live: int, options: CompactOptions) -> bool:

@@ -1,7 +1,7 @@
 """Indices of rows that a compaction moves: written anew, with the new addresses.
 
-An index that is not, because it cannot be read or is of a kind that Pennon does not make, covers neither the old
-fragments nor the new ones afterwards: their rows are scanned until `optimize_indices`.
+An index that is not written anew covers neither the old fragments nor the new ones afterwards: their rows are scanned
+until `optimize_indices`.  That is so where it cannot be read, is of a kind that Pennon does not make, or lost rows.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.registry import kind_of, stores_row_ids
 from pennon.index.row_map import RowMap
-from pennon.index.row_set import Numbers, of_fragments
+from pennon.index.row_set import of_fragments
 from pennon.ops.index.create import plan_like
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.fragment_reader import live_addresses
 from pennon.scan.known_indices import known_indices
+from pennon.scan.moved_rows import covered_now, has_all, moved_rows, named_now
 from pennon.scan.snapshot import Snapshot
-from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index, RewrittenIndex
 from pennon.table.operations import RewriteGroup
 
@@ -28,23 +28,39 @@ _UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 
 
 def moved_indices(snapshot: Snapshot, groups: Sequence[RewriteGroup]) -> tuple[RewrittenIndex, ...]:
-    """Write the indices of old fragments anew, for the new ones; ``snapshot`` is what these were read of."""
+    """Write the indices of old fragments anew, for the new ones; ``snapshot`` is what these were read of.
+
+    The live rows of each group must have kept their order.
+    """
     if not snapshot.manifest.indices:
         return ()
     found = []
     for index in known_indices(snapshot):
-        mine = [each for each in groups if _covers(index, each.old)]
-        if mine and _has_addresses(snapshot, index):
-            try:
+        if not _has_addresses(snapshot, index):
+            continue
+        try:
+            mine = _groups_of(snapshot, index, groups)
+            if mine:
                 found.append(_rewritten(snapshot, index, mine))
-            except _UNREADABLE:
-                continue
+        except _UNREADABLE:
+            continue
     return tuple(found)
 
 
-def _covers(index: Index, fragments: Iterable[Fragment]) -> bool:
-    covered = index.fragment_ids or frozenset()
-    return all(each.id in covered for each in fragments)
+def _groups_of(
+    snapshot: Snapshot, index: Index, groups: Sequence[RewriteGroup]
+) -> list[RewriteGroup]:
+    """Return the groups that an index covers; none if it lost rows of one of them, for it would cover what became of all."""
+    claimed = index.fragment_ids or frozenset()
+    mine = [group for group in groups if claimed.issuperset(each.id for each in group.old)]
+    old = [each for group in mine for each in group.old]
+    if not covered_now(snapshot, index).issuperset(each.id for each in old):
+        return []
+    kind = kind_of(index)
+    names_all = kind is not None and kind.names_all
+    if mine and names_all and not has_all(snapshot, named_now(snapshot, index), old):
+        return []
+    return mine
 
 
 def _has_addresses(snapshot: Snapshot, index: Index) -> bool:
@@ -59,9 +75,10 @@ def _has_addresses(snapshot: Snapshot, index: Index) -> bool:
 
 def _rewritten(snapshot: Snapshot, index: Index, groups: Sequence[RewriteGroup]) -> RewrittenIndex:
     moved = {fragment.id for group in groups for fragment in group.old}
-    # what is gone stays, too: a fragment reuse index may say where it is
-    stays = (index.fragment_ids or frozenset()) - moved
-    made = plan_like(snapshot, index, ()).rewrite(index, _moves(snapshot, stays, groups))
+    stays = ((index.fragment_ids or frozenset()) | covered_now(snapshot, index)) - moved
+    # its files may name rows by where they were before compactions that left the indices as they were
+    moves = moved_rows(snapshot).as_one().then(_moves(snapshot, stays, groups))
+    made = plan_like(snapshot, index, ()).rewrite(index, moves)
     url, details = made.details or ("", b"")
     return RewrittenIndex(index.uuid, made.uuid, url, details, made.index_version, made.files)
 
@@ -70,26 +87,13 @@ def _moves(
     snapshot: Snapshot, stays: Iterable[FragmentId], groups: Iterable[RewriteGroup]
 ) -> RowMap:
     """Return where the rows of fragments are after they were rewritten: live rows, one after the other."""
-    moved = [
-        RowMap.of_order(
-            *_live_ranges(snapshot, group.old),
-            [each.id for each in group.new],
-            [each.physical_rows or 0 for each in group.new],
+    moved = []
+    for group in groups:
+        live = [live_addresses(snapshot, [fragment]) for fragment in group.old]
+        starts = np.concatenate([np.empty(0, np.uint64), *(each.starts for each in live)])
+        lasts = np.concatenate([np.empty(0, np.uint64), *(each.lasts for each in live)])
+        ids = [each.id for each in group.new]
+        moved.append(
+            RowMap.of_order(starts, lasts, ids, [each.physical_rows or 0 for each in group.new])
         )
-        for group in groups
-    ]
     return RowMap.joined([*moved, RowMap.keeping(of_fragments(stays))])
-
-
-def _live_ranges(snapshot: Snapshot, fragments: Iterable[Fragment]) -> tuple[Numbers, Numbers]:
-    """Return the addresses of the live rows of fragments, as ranges."""
-    starts, lasts = [], []
-    for fragment in fragments:
-        live = FragmentReader(snapshot, fragment).live_rows()
-        first = np.concatenate([[0], live.deleted + 1])
-        end = np.append(live.deleted, live.physical_rows)
-        filled = end > first
-        base = np.uint64(fragment.id << 32)
-        starts.append(first[filled].astype(np.uint64) + base)
-        lasts.append(end[filled].astype(np.uint64) + base - np.uint64(1))
-    return np.concatenate(starts), np.concatenate(lasts)

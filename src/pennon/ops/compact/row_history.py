@@ -9,11 +9,12 @@ rust/lance/src/dataset/optimize.rs, Lance repository.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pennon.index.row_set import RowSet
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
@@ -60,6 +61,20 @@ def with_history(
     if not snapshot.manifest.has_stable_row_ids or not new:
         return list(new)
     return RowHistory.joined([_history(snapshot, fragment) for fragment in old]).given_to(new)
+
+
+def has_moved_rows(snapshot: Snapshot, fragments: Iterable[Fragment]) -> bool:
+    """Return whether a row with a stable id was changed since it was created, and so came from another fragment."""
+    if not snapshot.manifest.has_stable_row_ids:
+        return False
+    histories = (_history(snapshot, fragment) for fragment in fragments)
+    return any(bool((each.created != each.updated).any()) for each in histories)
+
+
+def live_row_ids(snapshot: Snapshot, fragments: Iterable[Fragment]) -> RowSet:
+    """Return the stable ids of the live rows of fragments."""
+    ids = [_history(snapshot, fragment).ids for fragment in fragments]
+    return RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids]))
 
 
 def _history(snapshot: Snapshot, fragment: Fragment) -> RowHistory:

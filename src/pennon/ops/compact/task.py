@@ -42,7 +42,7 @@ from pennon.table.apply.rows import by_id
 from pennon.table.commit.loop import LONG_AGO
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_reuse import ReuseGroup
-from pennon.table.indices import SYSTEM
+from pennon.table.indices import SYSTEM, RewrittenIndex
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
@@ -54,13 +54,21 @@ class Rewritten:
     """What became of the fragments of one bin; ``read_version`` is the version they were read of.
 
     ``kept`` are the addresses of the rows that were rewritten, a treemap, if indices stay as they are; None:
-    indices by addresses no longer cover them.
+    indices by addresses no longer cover them.  ``keeps_order``: the rows of ``new`` are the live rows of ``old`` in
+    their order, so that it is known where each of them is now.
     """
 
     read_version: int
     old: tuple[Fragment, ...]
     new: tuple[Fragment, ...]
     kept: bytes | None = None
+    keeps_order: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse to say where rows are that were put in another order."""
+        if self.kept is not None and not self.keeps_order:
+            message = "rows that were put in another order have no fragment reuse index; compact without defer_index_remap"
+            raise ArgumentError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,8 @@ def commit_compact(
 ) -> Manifest:
     """Put new fragments in the place of old ones, and return the version made.
 
-    Indices that name rows by their addresses are written anew, with the new ones.
+    Indices that name rows by their addresses are written anew, with the new ones; where rows were put in another
+    order, such indices cover neither the old fragments nor the new ones, until `optimize_indices`.
 
     Raises RetryableConflict if another writer changed one of the old fragments: the compaction is to
     be planned anew.
@@ -190,7 +199,9 @@ def commit_compact(
         groups.append(RewriteGroup(each.old, new))
     transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties or {})
     if any(each.kept is None for each in rewritten):
-        indices = moved_indices(Snapshot(store, read_manifest(store, read_version)), groups)
+        indices: tuple[RewrittenIndex, ...] = ()
+        if all(each.keeps_order for each in rewritten):
+            indices = moved_indices(Snapshot(store, read_manifest(store, read_version)), groups)
         mine = replace(transaction, operation=Rewrite(tuple(groups), indices))
         return commit_transaction(store, mine, planned_ns=LONG_AGO)
     moved = [

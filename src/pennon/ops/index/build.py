@@ -22,7 +22,14 @@ from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, made_now, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_version
+from pennon.index.registry import (
+    KINDS,
+    Kind,
+    kind_of,
+    rows_named,
+    stores_row_ids,
+    written_version,
+)
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
@@ -32,7 +39,7 @@ from pennon.ops.index.kinds import user_name
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.moved_rows import covered_now, moved_rows
+from pennon.scan.moved_rows import covered_now, has_all, moved_rows
 from pennon.scan.plan import ScanTask, default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -199,6 +206,8 @@ class IndexBuild:
         alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
         if not (self.snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
             kept = RowMap.keeping(of_fragments(each.id for each in alive))
+            if _is_by_zones(segment):
+                return kept
             return moved_rows(self.snapshot).as_one().then(kept)
         ids = [self._row_ids(each) for each in alive]
         return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
@@ -215,15 +224,25 @@ class IndexBuild:
         return np.delete(ids, live.deleted)
 
 
+def _is_by_zones(segment: Index) -> bool:
+    kind = kind_of(segment)
+    return kind is not None and kind.making.by_zones
+
+
 def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
     """Return the fragments that a segment covers whose rows, if they are there, a merged one can take from it.
 
-    Rows that moved are taken from where they were, but zones are not: of other rows they would be others.
+    Rows that moved are taken from where they were, but zones are not: of other rows they would be others.  So
+    those of fragments that it names itself are taken; a writer may say that it covers the ones that came of them.
     """
-    kind = kind_of(segment)
-    if kind is not None and kind.making.by_zones:
-        return segment.fragment_ids or frozenset()
-    return covered_now(snapshot, segment)
+    if not _is_by_zones(segment):
+        return covered_now(snapshot, segment)
+    claimed = segment.fragment_ids or frozenset()
+    if not claimed or not moved_rows(snapshot).maps:
+        return claimed
+    named = rows_named(segment, snapshot.index_files(segment, made_now))
+    alive = [each for each in snapshot.manifest.fragments if each.id in claimed]
+    return frozenset(each.id for each in alive if has_all(snapshot, named, [each]))
 
 
 class Builder(Protocol):

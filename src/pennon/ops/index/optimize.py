@@ -8,13 +8,17 @@ from collections.abc import Collection, Sequence
 
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.registry import kind_of
+from pennon.index.files import made_now
+from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
+from pennon.ops.compact.row_history import has_moved_rows, live_row_ids
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.create import build_index, plan_like
 from pennon.ops.index.vectors import has_vectors, optimized_vectors
 from pennon.scan.known_indices import known_indices
+from pennon.scan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
@@ -33,11 +37,11 @@ def optimize_indices(
     """Index the fragments that no segment covers, and merge segments; return the version made.
 
     None where there was nothing to do.  The last ``num_indices_to_merge`` segments of each index and the new
-    rows become one, by default the last; with 0 the new rows are a segment of their own.  ``retrain``: every
+    rows become one, by default the last, and all where rows with stable ids were updated since; with 0 the new rows
+    are a segment of their own.  Segments that name rows which another one has now are written anew without them.  ``retrain``: every
     index is made anew, of one segment.  A segment that cannot be read is made anew.  Indices of kinds that Pennon
     does not make are left alone, with a warning.
     """
-    merged = 1 if num_indices_to_merge is None else num_indices_to_merge
     named: dict[str, list[Index]] = defaultdict(list)
     for index in known_indices(snapshot):
         if index.name not in SYSTEM and (index_names is None or index.name in index_names):
@@ -45,10 +49,12 @@ def optimize_indices(
     new: list[Index] = []
     removed: list[Index] = []
     for segments in named.values():
-        made, gone = optimized_segments(snapshot, segments, merged, builder, retrain=retrain)
-        if made is not None:
+        made, gone = optimized_segments(
+            snapshot, segments, num_indices_to_merge, builder, retrain=retrain
+        )
+        if made:
             kept = [each for each in segments if each not in gone]
-            new += [*kept, made]  # a commit replaces all segments of a name
+            new += [*kept, *made]  # a commit replaces all segments of a name
             removed += gone
     return commit_on(snapshot, CreateIndex(tuple(new), tuple(removed))) if new else None
 
@@ -56,35 +62,120 @@ def optimize_indices(
 def optimized_segments(
     snapshot: Snapshot,
     segments: Sequence[Index],
-    merged: int,
+    merged: int | None,
     builder: Builder,
     *,
     retrain: bool,
-) -> tuple[Index | None, list[Index]]:
-    """Return the new segment of an index, if there is one, and the segments that it stands for."""
+) -> tuple[list[Index], list[Index]]:
+    """Return the new segments of an index, and those that they stand for."""
     covered = {number for each in segments for number in _carried(snapshot, each)}
+    alive = {each.id for each in snapshot.manifest.fragments}
     fresh = [each for each in snapshot.manifest.fragments if each.id not in covered]
-    old = list(segments[len(segments) - merged :]) if merged else []
-    if not (retrain or fresh or len(old) > 1):
-        return None, []
-    if all(each.is_vector for each in segments) and has_vectors(snapshot, segments):
-        return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
-    kinds = {kind_of(each) for each in segments}
-    if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
+    count = 1 if merged is None else merged
+    old = list(segments[len(segments) - count :]) if count else []
+    kept = [] if retrain else [each for each in segments if each not in old]
+    stale, claiming = _stale(snapshot, kept), [e for e in kept if _claims_more(snapshot, e)]
+    if merged is None and (stale or (len(segments) > 1 and has_moved_rows(snapshot, fresh))):
+        old, stale, claiming = list(segments), [], []
+    if not (retrain or fresh or stale or len(old) > 1):
+        return [], []
+    remake = _vectors if _are_vectors(snapshot, segments) else _plain
+    if remake is _plain and not _is_made_here(segments):
         name = segments[0].name
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
-        return None, []
+        return [], []
+    made: list[Index] = []
+    gone: list[Index] = []
+    for each in kept:
+        if each in stale or each in claiming:
+            gone.append(each)
+            if each in stale or alive & _carried(snapshot, each):
+                made.append(remake(snapshot, [each], [each], [], builder, retrain=False)[0])
+    if retrain or fresh or len(old) > 1:
+        one, replaced = remake(snapshot, segments, old, fresh, builder, retrain=retrain)
+        made.append(one)
+        gone += replaced
+    return made, gone
+
+
+def _are_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    return all(each.is_vector for each in segments) and has_vectors(snapshot, segments)
+
+
+def _is_made_here(segments: Sequence[Index]) -> bool:
+    kinds = {kind_of(each) for each in segments}
+    return None not in kinds and len(kinds) == 1 and len(segments[0].field_ids) == 1
+
+
+def _vectors(
+    snapshot: Snapshot,
+    segments: Sequence[Index],
+    old: Sequence[Index],
+    fresh: Sequence[Fragment],
+    builder: Builder,
+    *,
+    retrain: bool,
+) -> tuple[Index, list[Index]]:
+    return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
+
+
+def _plain(
+    snapshot: Snapshot,
+    segments: Sequence[Index],
+    old: Sequence[Index],
+    fresh: Sequence[Fragment],
+    builder: Builder,
+    *,
+    retrain: bool,
+) -> tuple[Index, list[Index]]:
+    """Return the new segment of old ones and new fragments, and the segments that it stands for."""
     if retrain:
         return build_index(plan_like(snapshot, segments[-1], None), builder), list(segments)
     try:
-        return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), old
+        return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), list(old)
     except _UNREADABLE:
         again = {number for each in old for number in _carried(snapshot, each)}
-        chosen = [f for f in snapshot.manifest.fragments if f.id in again or f.id not in covered]
+        again.update(each.id for each in fresh)
+        chosen = [each for each in snapshot.manifest.fragments if each.id in again]
         return build_index(
             plan_like(snapshot, segments[-1], chosen, with_parameters=False), builder
-        ), old
+        ), list(old)
+
+
+def _stale(snapshot: Snapshot, kept: Sequence[Index]) -> list[Index]:
+    """Return those segments that name stable ids of rows which live in fragments that they do not cover.
+
+    Such a row was updated: another segment has its new value.  pylance 14 finds it by the old one, too: ledger F-555.
+    """
+    if not snapshot.manifest.has_stable_row_ids:
+        return []
+    found = []
+    for each in kept:
+        if not stores_row_ids(each):
+            continue
+        covered = _carried(snapshot, each)
+        others = [f for f in snapshot.manifest.fragments if f.id not in covered]
+        try:
+            named = rows_named(each, snapshot.index_files(each, made_now))
+        except _UNREADABLE:
+            continue
+        if others and not named.intersection(live_row_ids(snapshot, others)).is_empty:
+            found.append(each)
+    return found
+
+
+def _claims_more(snapshot: Snapshot, segment: Index) -> bool:
+    """Return whether a segment covers fragments, by what its entry says, whose rows are to be taken from the table.
+
+    Two segments must not cover one fragment.
+    """
+    try:
+        claimed = moved_rows(snapshot).covered(segment.fragment_ids or frozenset())
+    except _UNREADABLE:
+        return False
+    alive = {each.id for each in snapshot.manifest.fragments}
+    return not _carried(snapshot, segment) >= claimed & alive
 
 
 def _carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:

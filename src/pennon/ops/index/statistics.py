@@ -54,8 +54,8 @@ def keep_statistics(snapshot: Snapshot, builder: Builder = THREADS) -> Snapshot:
             continue
         segments = next(iter(known[column.id].values()))
         made, gone = optimized_segments(snapshot, segments, 1, builder, retrain=False)
-        if made is not None:
-            new += [*(each for each in segments if each not in gone), made]
+        if made:
+            new += [*(each for each in segments if each not in gone), *made]
             removed += gone
     if new:
         with suppress(ConflictError):

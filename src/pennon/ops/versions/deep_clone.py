@@ -85,8 +85,9 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
         files.update(files_of_rows(source, fragment))
         files.update((path, path) for path in _external_paths(fragment))
     for index in parse_indices(source.manifest.indices):
-        for path, _ in source.store.list_names(index.folder):
-            files[path] = path[path.index("_indices/") :]
+        for folder in (index.folder, index.own_folder):
+            for path, _ in source.store.list_names(folder):
+                files[path] = path[path.index("_indices/") :]
     return CopyTask(source.store, target, tuple(files.items()))
 
 

@@ -118,10 +118,13 @@ def _rewritten_indices(
     if unknown or len(remapped) != len(operation.rewritten_indices):
         message = f"the rewrite changes indices that are not there, or twice: {sorted(unknown)}"
         raise ArgumentError(message)
+    # an index that was made anew names rows where they are now, whatever moved them before
+    has_moves = any(index.name == FRAGMENT_REUSE for index in indices)
+    version = head.version if has_moves else None
     done = []
     for index in indices:
         if index.uuid in remapped:
-            done.append(renamed(_moved(index, groups), remapped[index.uuid]))
+            done.append(renamed(_moved(index, groups), remapped[index.uuid], version))
         elif head.has_stable_row_ids and index.goes_by_row_ids:
             done.append(_moved(index, groups))
         else:

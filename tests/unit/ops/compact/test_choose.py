@@ -87,6 +87,18 @@ def test_bounds_of_one_compaction(bound: dict[str, Any], expected: list[list[int
     assert bins([SMALL] * 7, target_rows_per_fragment=20, **bound) == expected
 
 
+def test_files_that_a_limit_of_bytes_filled_stay_as_they_are() -> None:
+    """Rows of 10 bytes; a file ends for its bytes from 1,024 rows on."""
+    full, half = (2000, 2000), (1000, 1000)
+    assert bins([full, full, full], max_bytes_per_file=20_000) == []
+    assert bins([half, half, full], max_bytes_per_file=20_000) == [[0, 1]]
+    assert bins([full, half, half, half], max_bytes_per_file=20_000) == [[1, 2, 3]]
+    assert bins([(2000, 1000), full], max_bytes_per_file=20_000) == [[0]]
+    assert bins([(1900, 1900)] * 3, max_bytes_per_file=20_000) == []
+    assert bins([(1900, 1900)] * 3, max_bytes_per_file=30_000) == [[0, 1, 2]]
+    assert bins([SMALL, SMALL], max_bytes_per_file=1) == [[0, 1]]
+
+
 @given(st.integers(0, 10_000), st.integers(1, 500))
 def test_files_get_as_many_rows_as_one_another(rows: int, target: int) -> None:
     shares = even_shares(rows, target)

@@ -150,3 +150,21 @@ def test_what_is_not_done(tmp_path: Path) -> None:
     dataset.optimize.compact_files(data_storage_version="2.0", num_threads=1, batch_size=3)
     files = [file for fragment in dataset.get_fragments() for file in fragment.data_files()]
     assert {file.file_minor_version for file in files} == {0}
+
+
+def test_files_that_a_limit_of_bytes_ended_are_not_rewritten_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for number in range(4):
+        rows = pa.table({"b": [rng.bytes(100_000) for _ in range(40)]})
+        pennon.write_dataset(rows, tmp_path, mode="append" if number else "create")
+    dataset = pennon.dataset(tmp_path)
+    dataset.optimize.compact_files(max_bytes_per_file=8_500_000)
+    version, count = dataset.version, len(dataset.get_fragments())
+    assert count == 2
+    assert dataset.optimize.compact_files(max_bytes_per_file=8_500_000) == CompactionMetrics()
+    assert dataset.version == version
+    pennon.write_dataset(rows, tmp_path, mode="append")
+    dataset = pennon.dataset(tmp_path)
+    dataset.optimize.compact_files(max_bytes_per_file=8_500_000)
+    assert dataset.count_rows() == 200
+    assert dataset.optimize.compact_files(max_bytes_per_file=8_500_000) == CompactionMetrics()

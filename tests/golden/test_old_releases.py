@@ -11,6 +11,8 @@ import pytest
 
 import pennon
 from pennon.errors import FormatError, LanceError, NotFoundError
+from pennon.ops.commit_checks.contents import contents_of
+from pennon.schema.named_fields import named_fields
 
 DATASETS = Path(__file__).parent / "datasets"
 
@@ -57,6 +59,19 @@ def test_reads_whole(folder: str, version: int, rows: int) -> None:
     else:
         table.validate()
     assert [at["version"] for at in table.versions()][-1] == version
+
+
+@pytest.mark.parametrize("folder", [each for each, _, _ in READABLE])
+def test_data_files_of_old_releases_name_their_columns(folder: str) -> None:
+    """Footers have the names and types of the table's schema, by which a commit checks new files."""
+    snapshot = pennon.dataset(DATASETS / folder).snapshot
+    wanted = named_fields(snapshot.manifest.schema)
+    files = [file for fragment in snapshot.manifest.fragments for file in fragment.files]
+    contents = [contents_of(snapshot, file) for file in files]
+    for each in contents:
+        assert each is not None
+        assert {n: f for n, f in each.named.items() if n in wanted}.items() <= wanted.items()
+    assert folder == "v0.15.0/v2_no_files.lance" or any(each and each.named for each in contents)
 
 
 def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 
 import pennon
@@ -18,6 +20,7 @@ from pennon.errors import (
     FormatError,
     IncompatibleConflict,
     NotFoundError,
+    SchemaMismatchError,
     UnsupportedError,
 )
 from pennon.proto import transaction_pb2
@@ -207,6 +210,66 @@ def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
     with pytest.raises(IncompatibleConflict, match="dropped and made anew"):
         pennon.LanceDataset.commit(handle, operation, read_version=VERSION)
     assert lance.dataset(uri).version == VERSION
+
+
+@pytest.mark.parametrize("file_version", ["2.0", "2.1", "2.2"])
+def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: str) -> None:
+    """Fragments that pylance wrote are committed under the field ids of their own footers, or refused."""
+    uri, rows = str(tmp_path / "t"), pa.table({"a": [1], "b": [2], "c": [3], "s": [{"x": 4}]})
+    lance.write_dataset(rows, uri, data_storage_version=file_version)
+    lance.dataset(uri).drop_columns(["b"])
+    lance.dataset(uri).add_columns({"d": "a * 2"})
+    new = lance.dataset(uri).to_table()
+    version = pennon.dataset(uri).version
+
+    def written(mode: str) -> list[Any]:
+        made = lance.fragment.write_fragments(
+            new, uri, mode=mode, data_storage_version=file_version
+        )
+        texts = [json.dumps(each.to_json()) for each in made]
+        return [pennon.FragmentMetadata.from_json(text) for text in texts]
+
+    ops = pennon.LanceOperation
+    wrong = [
+        ops.Append(written("overwrite")),
+        ops.Overwrite(new.schema, written("append")),
+        ops.Overwrite(pa.schema(list(reversed(new.schema))), written("overwrite")),
+    ]
+    for operation in wrong:
+        with pytest.raises(SchemaMismatchError, match="under field id"):
+            pennon.LanceDataset.commit(uri, operation, read_version=version)
+    made = pennon.LanceDataset.commit(uri, ops.Append(written("append")), read_version=version)
+    assert made.to_table() == lance.dataset(uri).to_table() == pa.concat_tables([new, new])
+    overwrite = ops.Overwrite(new.schema, written("overwrite"))
+    made = pennon.LanceDataset.commit(uri, overwrite, read_version=made.version)
+    assert made.to_table() == lance.dataset(uri).to_table() == new
+
+
+def test_merges_that_pylance_refuses_are_refused(tmp_path: Path) -> None:
+    """Ids given anew, ids of dropped columns, new requirements; a merge that both accept is the same."""
+    uri, rows = str(tmp_path / "t"), pa.table({"a": [1, None], "b": [2, 3], "c": [4, 5]})
+    lance.write_dataset(rows, uri)
+    a, b, c, d = (pa.field(name, pa.int64()) for name in "abcd")
+    wrong = [[b, a, c], [a, c, b], [a, b, d, c], [a.with_nullable(nullable=False), b, c]]
+    for fields in wrong:
+        for library in (lance, pennon):
+            dataset = library.dataset(uri)
+            schema = library.schema.LanceSchema.from_pyarrow(pa.schema(fields))
+            fragments = [each.metadata for each in dataset.get_fragments()]
+            operation = library.LanceOperation.Merge(fragments, schema)
+            with pytest.raises(OSError, match=r"Merge|never NULL"):
+                library.LanceDataset.commit(uri, operation, read_version=dataset.version)
+    for fields in ([a, b], [a, b, c, d]):
+        shown = []
+        for library in (lance, pennon):
+            place = str(tmp_path / f"{library.__name__}{len(fields)}")
+            dataset = library.write_dataset(rows, place)
+            schema = library.schema.LanceSchema.from_pyarrow(pa.schema(fields))
+            fragments = [each.metadata for each in dataset.get_fragments()]
+            operation = library.LanceOperation.Merge(fragments, schema)
+            library.LanceDataset.commit(place, operation, read_version=1)
+            shown.append(lance.dataset(place).to_table())
+        assert shown[0] == shown[1]
 
 
 def test_a_garbage_transaction_file(uri: str) -> None:

@@ -14,6 +14,7 @@ from pennon.dataset.write import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
 from pennon.ops.commit import CommitPolicy, commit_transaction
+from pennon.ops.commit_checks.given import check_given
 from pennon.ops.row_counts import check_replacements
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
@@ -85,6 +86,7 @@ class CommitRequest:
             text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
             raise TypeError(text)
         check_replacements(self.store, transaction)
+        check_given(self.store, transaction, self._planned_here(transaction))
         return commit_transaction(
             self.store,
             transaction,

@@ -24,6 +24,7 @@ from pennon.table.fragment import (
     ExternalFile,
     Fragment,
     Sequence,
+    WrittenColumns,
 )
 
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
@@ -55,6 +56,8 @@ class DataFile:
     file_minor_version: int = 0
     file_size_bytes: int | None = None
     base_id: int | None = None
+    written: WrittenColumns | None = field(default=None, init=False, repr=False, compare=False)
+    """The columns that Pennon wrote into the file; it pickles, and is no part of the JSON."""
 
     def __post_init__(self) -> None:
         """Let the path be called."""
@@ -69,7 +72,7 @@ class DataFile:
     @classmethod
     def from_ref(cls, ref: DataFileRef) -> Self:
         """Return the data file of a manifest."""
-        return cls(
+        made = cls(
             ref.path,
             list(ref.field_ids),
             list(ref.column_indices),
@@ -78,6 +81,8 @@ class DataFile:
             ref.size_bytes,
             ref.base_id,
         )
+        made.written = ref.written
+        return made
 
     def to_ref(self) -> DataFileRef:
         """Return what a manifest holds."""
@@ -89,6 +94,7 @@ class DataFile:
             self.file_minor_version,
             self.file_size_bytes,
             self.base_id,
+            written=self.written,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ The rules of an append, as measured on pylance 14.0.2 (format-facts 0, row 9):
 * a column more than the table has is an error;
 * types must be the same: int32 is not cast to int64, nor string to large_string;
 * a column marked as never NULL takes data whose schema does not say so, as long as no NULL comes;
+* a field below a NULL struct has no value, so a NULL there is allowed even if the field is never NULL;
 * field and schema metadata do not matter.
 """
 
@@ -17,6 +18,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.errors import Breadcrumb, SchemaMismatchError
 from pennon.schema.blob import other_threshold
@@ -114,14 +116,29 @@ def fit_batch(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
-def _fit_array(array: pa.Array[Any], field: pa.Field[Any], path: str) -> pa.Array[Any]:
-    if not field.nullable and array.null_count:
-        message = f"column {path!r} is never NULL, but the data has {array.null_count} NULLs in it"
+def count_missing(array: pa.Array[Any], inside: pa.BooleanArray | None = None) -> int:
+    """Return the number of NULLs in an array, without those of rows where a struct around it is NULL.
+
+    ``inside`` is true where all structs around the array are there; None means everywhere.
+    """
+    if inside is None or not array.null_count:
+        return int(array.null_count)
+    missing: Any = pc.and_(array.is_null(), inside)
+    return int(missing.true_count)
+
+
+def _fit_array(
+    array: pa.Array[Any], field: pa.Field[Any], path: str, inside: pa.BooleanArray | None = None
+) -> pa.Array[Any]:
+    """Return an array as ``field`` has it; ``inside`` as in `count_missing`."""
+    missing = 0 if field.nullable else count_missing(array, inside)
+    if missing:
+        message = f"column {path!r} is never NULL, but the data has {missing} NULLs in it"
         raise SchemaMismatchError(message, where=Breadcrumb(column=path))
     if field.metadata and field.metadata.get(_EXTENSION) == BLOB_V2:
         return as_storage(array, path)
     if isinstance(array, pa.StructArray) and pa.types.is_struct(field.type):
-        return _fit_struct(array, field, path)
+        return _fit_struct(array, field, path, inside)
     if array.type == field.type:
         return array
     if isinstance(array, pa.ListArray | pa.LargeListArray) and _has_blobs(field):
@@ -144,19 +161,30 @@ def _has_blobs(field: pa.Field[Any]) -> bool:
     )
 
 
-def _fit_struct(array: pa.StructArray, field: pa.Field[Any], path: str) -> pa.Array[Any]:
+def _fit_struct(
+    array: pa.StructArray, field: pa.Field[Any], path: str, around: pa.BooleanArray | None
+) -> pa.Array[Any]:
     """Return a struct array with the children of ``field``, in that order."""
     names = {child.name: at for at, child in enumerate(array.type)}
     if array.type == field.type and all(child.nullable for child in field.type):
         return array
+    inside = _also_valid(array, around)
     children = [
-        _fit_array(array.field(names[child.name]), child, f"{path}.{child.name}")
+        _fit_array(array.field(names[child.name]), child, f"{path}.{child.name}", inside)
         for child in field.type
     ]
     if not children:
         return array
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(field.type), mask=mask)
+
+
+def _also_valid(array: pa.StructArray, around: pa.BooleanArray | None) -> pa.BooleanArray | None:
+    """Return where a struct and all structs around it are there; None means everywhere."""
+    if not array.null_count:
+        return around
+    valid = array.is_valid()
+    return valid if around is None else pc.and_(valid, around)
 
 
 def _fit_extension(array: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:

@@ -44,7 +44,7 @@ from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
-from pennon.table.fragment import BasePath, DataFileRef, Fragment
+from pennon.table.fragment import BasePath, DataFileRef, Fragment, WrittenColumns
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
 from pennon.table.storage_version import storage_version
@@ -317,11 +317,13 @@ def _write_file(
         blobs.finish()
         with losses.gathered():
             written = writer.finish()
+    ids = tuple(map(FieldId, written.field_ids))
     whole = replace(
         file,
-        field_ids=tuple(map(FieldId, written.field_ids)),
+        field_ids=ids,
         column_indices=written.column_indices,
         size_bytes=written.size_bytes,
+        written=WrittenColumns(task.schema, ids, written.column_indices),
     )
     return Fragment(UNASSIGNED_FRAGMENT, (whole,), written.num_rows)
 

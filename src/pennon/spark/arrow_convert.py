@@ -20,6 +20,8 @@ import pyarrow.types as pat
 from pennon.errors import ArgumentError
 
 _MAX_INT32 = 2**31 - 1
+_MAX_DIGITS = 76
+_ENTRY = ("key", "value")
 
 
 def convert_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -34,12 +36,37 @@ def convert_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def convert_column(array: pa.Array, field: pa.Field) -> pa.Array:
-    """Convert one column; see `convert`."""
+    """Convert one column; see `convert`.
+
+    Raises ArgumentError for a value that does not fit, with the dotted name of the field that holds it.
+    """
     try:
         return convert(array, field.type)
     except pa.ArrowInvalid as error:
-        message = f"column {field.name!r} cannot become {field.type}: {error}"
+        path, kind = [field.name], field.type
+        if isinstance(error, _PartError):
+            path, kind = [*path, *error.path], error.kind
+        message = f"column {'.'.join(path)!r} cannot become {kind}: {error}"
         raise ArgumentError(message) from error
+
+
+class _PartError(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow's stubs
+    """A value of a field inside a column does not fit; ``path`` leads to the field, and ``kind`` is its type."""
+
+    def __init__(self, message: str, path: tuple[str, ...], kind: pa.DataType) -> None:
+        super().__init__(message)
+        self.path = path
+        self.kind = kind
+
+
+def _convert_part(array: pa.Array, target: pa.DataType, name: str) -> pa.Array:
+    """Convert the values of a field inside a column, and say in errors which field it is."""
+    try:
+        return convert(array, target)
+    except _PartError as error:
+        raise _PartError(str(error), (name, *error.path), error.kind) from error
+    except pa.ArrowInvalid as error:
+        raise _PartError(str(error), (name,), target) from error
 
 
 def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -59,6 +86,8 @@ def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _convert_to_map(array, target)
     if pat.is_list(target):
         return _convert_to_list(array, target)
+    if pat.is_large_list(target):
+        return _convert_to_list(array, pa.list_(target.value_field)).cast(target)
     if pat.is_fixed_size_list(target):
         return _convert_to_fixed_size_list(array, target)
     return _convert_leaf(array, target)
@@ -78,7 +107,14 @@ def _convert_leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array.cast(target, safe=False)
     if _may_round(array.type, target):
         return _without_rounding(array, target)
+    if pat.is_integer(array.type) and pat.is_decimal(target):
+        return _convert_to_decimal(array, target)
     return array.cast(target)
+
+
+def _convert_to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Cast whole numbers by way of decimals that hold all of them, which a direct cast asks of ``target``."""
+    return array.cast(pa.decimal256(_MAX_DIGITS, target.scale)).cast(target)
 
 
 def _may_round(given: pa.DataType, target: pa.DataType) -> bool:
@@ -131,7 +167,7 @@ def _convert_struct(array: pa.Array, target: pa.DataType) -> pa.Array:
     children = [
         pa.nulls(len(array), field.type)
         if (place := _place_of(field.name, names, fields)) is None
-        else convert_column(array.field(place), field)
+        else _convert_part(array.field(place), field.type, field.name)
         for field in fields
     ]
     mask = array.is_null() if array.null_count else None
@@ -195,11 +231,17 @@ def _with_entries(
 ) -> pa.Array:
     """Return ``array``, a list of pairs in some form, with its pairs as ``entries`` says."""
     fields = [entries.type.field(0), entries.type.field(1)]
-    pairs = [convert(array.values.field(i), f.type) for i, f in enumerate(fields)]
+    parts = zip(_entries_of(array), fields, _ENTRY, strict=True)
+    pairs = [_convert_part(values, field.type, name) for values, field, name in parts]
     children = [pa.StructArray.from_arrays(pairs, fields=fields)]
     return pa.Array.from_buffers(
         target, len(array), buffers, offset=array.offset, children=children
     )
+
+
+def _entries_of(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return keys and values of a map, or of a list of structs."""
+    return array.values.field(0), array.values.field(1)
 
 
 def _fixed_size_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -212,7 +254,7 @@ def _fixed_size_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _rebuild(array: pa.Array, target: pa.DataType, buffers: list[Any]) -> pa.Array:
-    values = convert(array.values, target.value_type)
+    values = _convert_part(array.values, target.value_type, target.value_field.name)
     return pa.Array.from_buffers(
         target, len(array), buffers, offset=array.offset, children=[values]
     )
@@ -229,10 +271,29 @@ def _convert_to_fixed_size_list(array: pa.Array, target: pa.DataType) -> pa.Arra
         found = pc.list_value_length(array).filter(wrong)[0].as_py()
         message = f"a row holds a list of {found} values, not {size}"
         raise pa.ArrowInvalid(message)
-    values = convert(_padded_values(array, size), target.value_type)
+    values = _convert_vectors(_padded_values(array, size), target)
     if array.null_count == 0:
         return pa.FixedSizeListArray.from_arrays(values, type=target)
     return pa.FixedSizeListArray.from_arrays(values, type=target, mask=array.is_null())
+
+
+def _convert_vectors(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return the items of fixed-size lists; doubles are rounded to floats, but none becomes infinite.
+
+    Python lists are arrays of doubles in Spark, and vectors of floats are searched with that precision.
+    """
+    kind, item = target.value_type, target.value_field.name
+    if not (pat.is_floating(kind) and pat.is_floating(values.type)):
+        return _convert_part(values, kind, item)
+    narrow = values
+    if pat.is_float64(values.type) and kind.bit_width < values.type.bit_width:
+        narrow = values.cast(pa.float32())
+        wrong = pc.and_(pc.is_inf(narrow), pc.is_finite(values))
+        if pc.any(wrong).as_py():
+            found = values.filter(wrong)[0].as_py()
+            message = f"{found} is beyond {kind}; scale the vectors in the DataFrame"
+            raise _PartError(message, (item,), kind)
+    return _convert_part(narrow, kind, item)
 
 
 def _padded_values(array: pa.ListArray, size: int) -> pa.Array:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-
-from pyspark.sql import functions as sf
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
@@ -17,34 +15,24 @@ from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.column_update import update_all_rows
-from pennon.spark.conditions import Condition, as_column, columns_named, literals_of
+from pennon.spark.conditions import Condition, as_column, literals_of
 from pennon.spark.history import Told
-from pennon.spark.merge_plan import (
-    Merge,
-    MergePlan,
-    When,
-    assigned_columns,
-    evolved,
-    plan_merge,
-)
-from pennon.spark.row_changes import (
-    CLAUSE,
-    analysed,
-    choose_values,
-    commit_changes,
-    rows_of_clauses,
-    run_changes,
-)
+from pennon.spark.merge_clauses import Merge, When
+from pennon.spark.merge_growth import grown_snapshot, plan_growth, widened_snapshot
+from pennon.spark.merge_plan import MergePlan, plan_merge
+from pennon.spark.row_changes import analysed, commit_changes, rows_of_clauses, run_changes
 from pennon.spark.rows_found import delete_found, group_rows, translated
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import address_frame, reads_whole_fragments
 from pennon.spark.types import spark_schema
+from pennon.spark.updated_columns import UpdatedColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pennon.scan.filter import Predicate
     from pennon.scan.snapshot import Snapshot
+    from pennon.spark.evolution import Evolution
     from pennon.spark.merge_keys import KeyedMerge
 
 _METRICS: Final = (
@@ -149,10 +137,9 @@ def _change_where(
 ) -> int:
     """Delete (no values) or update the rows that Spark finds."""
     planned_ns = time.time_ns()
-    names = list(schema_to_arrow(snapshot.manifest.schema).names)
-    assigned = assigned_columns(values, names, alias)
+    updated = UpdatedColumns.of(spark, snapshot, values, alias)
     change = Change.UPDATE if values else Change.DELETE
-    task = plan_change(snapshot, [Clause(change, tuple(assigned))])
+    task = plan_change(snapshot, [Clause(change, updated.names)])
 
     def build(columns: Sequence[str]) -> DataFrame:
         rows = address_frame(spark, snapshot, columns)
@@ -160,11 +147,10 @@ def _change_where(
             rows = rows.alias(alias)
         if condition is not None:
             rows = rows.where(as_column(condition))
-        return choose_values(rows.withColumn(CLAUSE, sf.lit(0)), snapshot, [assigned])
+        return updated.chosen(rows)
 
-    said = [*values.values(), *(each for each in values if "." in each)]
-    said += [] if condition is None else [condition]
-    found = analysed(build, columns_named(said, names, alias), names)
+    few, every = updated.columns_needed([] if condition is None else [condition])
+    found = analysed(build, few, every)
     is_placed = change is Change.DELETE and reads_whole_fragments(spark, snapshot)
     changed = run_changes(task, found, is_placed=is_placed)
     (rows,) = rows_of_clauses(changed, 1)
@@ -187,7 +173,8 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
     """Merge, and return how many rows were affected, updated, deleted and inserted."""
     started = time.monotonic()
     merge.check()
-    plan, changed = _run_merge(evolved(snapshot, merge) if merge.evolves else snapshot, merge)
+    evolution = plan_growth(snapshot, merge) if merge.evolves else None
+    plan, changed = _run_merge(snapshot, merge, evolution)
     rows = rows_of_clauses(changed, len(merge.clauses))
 
     def total(change: Change, when: When | None = None) -> int:
@@ -224,11 +211,19 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
     }
 
 
-def _run_merge(snapshot: Snapshot, merge: Merge) -> tuple[MergePlan, list[Changed]]:
+def _run_merge(
+    snapshot: Snapshot, merge: Merge, evolution: Evolution | None
+) -> tuple[MergePlan, list[Changed]]:
     """Write what a merge changes, of the rows that its source's keys leave; nothing is committed."""
+    grown = None if evolution is None else grown_snapshot(evolution)
+    widened: list[Snapshot] = []
 
     def run(keyed: KeyedMerge | None = None) -> tuple[MergePlan, list[Changed]]:
-        plan = plan_merge(snapshot, merge, keyed)
+        plan = plan_merge(snapshot, merge, keyed, grown)
+        if evolution is not None:
+            if not widened:
+                widened.append(widened_snapshot(merge.source.sparkSession, evolution))
+            plan = replace(plan, task=replace(plan.task, snapshot=widened[0]))
         return plan, run_changes(plan.task, plan.rows)
 
     if merge.needs_others or not isinstance(merge.condition, str):

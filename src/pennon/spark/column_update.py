@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
 
 from pennon.errors import ArgumentError, FormatError, MatchError
 from pennon.ops.commit import commit_on
@@ -23,16 +22,15 @@ from pennon.ops.rows.rewrite_all import (
     rewrite_operation,
 )
 from pennon.scan.plan import live_row_counts
-from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.conditions import Condition, columns_named, look_aside
+from pennon.spark.chosen_values import CLAUSE, table_values
+from pennon.spark.conditions import Condition, look_aside
 from pennon.spark.history import Told
-from pennon.spark.merge_plan import assigned_columns
 from pennon.spark.messages import parse_fragments, serialize_fragments
-from pennon.spark.row_changes import CLAUSE, analysed, choose_values
+from pennon.spark.row_changes import analysed
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, fragment_frame
 from pennon.spark.task_errors import typed_errors
+from pennon.spark.updated_columns import UpdatedColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +46,12 @@ class RewriteColumns:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
         """See `pennon.spark.run_tasks.RowsTask`."""
-        schema = pa.schema([pa.field(ADDRESS, pa.int64()), *self.task.values])
-        return serialize_fragments(self.task.run(convert_batch(each, schema) for each in batches))
+        return serialize_fragments(self.task.run(map(self._values, batches)))
+
+    def _values(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        fields = [pa.field(ADDRESS, pa.int64()), *self.task.values]
+        arrays = [batch.column(0), *table_values(batch, self.task.values)]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def update_all_rows(
@@ -61,21 +63,18 @@ def update_all_rows(
 ) -> int | None:
     """Give columns of all rows new values; return how many rows, None where whole rows cost less."""
     planned_ns = time.time_ns()
-    names = list(schema_to_arrow(snapshot.manifest.schema).names)
-    assigned = assigned_columns(values, names, alias)
-    if not columns_cost_less(snapshot, assigned.keys()) or look_aside(values.values()):
+    updated = UpdatedColumns.of(spark, snapshot, values, alias)
+    if not columns_cost_less(snapshot, updated.names) or look_aside(values.values()):
         return None
-    task = plan_rewrite(snapshot, assigned.keys())
+    task = plan_rewrite(snapshot, updated.names)
 
     def build(columns: Sequence[str]) -> DataFrame:
         rows = fragment_frame(spark, snapshot, columns)
-        rows = rows if alias is None else rows.alias(alias)
-        return choose_values(rows.withColumn(CLAUSE, sf.lit(0)), snapshot, [assigned]).drop(CLAUSE)
+        return updated.chosen(rows if alias is None else rows.alias(alias))
 
-    said = [*values.values(), *(each for each in values if "." in each)]
-    rows = analysed(build, columns_named(said, names, alias), names)
+    rows = analysed(build, *updated.columns_needed(()))
     with typed_errors(MatchError, ArgumentError, FormatError):
-        messages = run_on_rows(rows, RewriteColumns(task))
+        messages = run_on_rows(rows.drop(CLAUSE), RewriteColumns(task))
     written = [each for message in messages for each in parse_fragments(message)]
     operation = rewrite_operation(task, written)
     count = sum(live_row_counts(snapshot))

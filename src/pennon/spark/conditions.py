@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from pennon.spark.scan_task import pushed_predicate
-from pennon.spark.types import arrow_schema
+from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 
 if TYPE_CHECKING:
     from pennon.scan.filter import Predicate
@@ -112,16 +112,38 @@ def columns_named(
     return [name for name in columns if any(_may_name(text, name, alias) for text in texts)]
 
 
+def system_columns_named(
+    said: Iterable[Condition], columns: Sequence[str], alias: str | None, given: Iterable[str] = ()
+) -> list[str]:
+    """Return which of ``_rowid`` and ``_rowaddr`` conditions may name, where they are those of a table's rows.
+
+    They are not where a column has that name.  Where ``given``, the columns of a merge's source, have it, they are
+    with the table's alias alone.
+    """
+    texts = [each if isinstance(each, str) else str(each) for each in said]
+    others = {name.lower() for name in given}
+    names = [name for name in SYSTEM_COLUMNS if name not in columns]
+    return [
+        name
+        for name in names
+        if any(_may_name(text, name, alias, is_alone=name not in others) for text in texts)
+    ]
+
+
 def look_aside(said: Iterable[Condition]) -> bool:
     """Return whether some value may need rows of other fragments, or these in another order."""
     return any(_LOOKS_ASIDE.search(str(each)) for each in said)
 
 
-def _may_name(text: str, name: str, alias: str | None) -> bool:
+def _may_name(text: str, name: str, alias: str | None, *, is_alone: bool = True) -> bool:
+    """Return whether a text may name a column of a table; ``is_alone``: also without the table's alias."""
     pattern = rf"(?:({_NAME})\s*\.\s*)?`?(?<!\w){re.escape(name.replace('`', '``'))}(?!\w)"
     for found in re.finditer(pattern, text, re.IGNORECASE):
         before = found.group(1)
-        if before is None or alias is None or before.strip("`").lower() == alias.lower():
+        if alias is not None and before is not None:
+            if before.strip("`").lower() == alias.lower():
+                return True
+        elif is_alone:
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""An append that makes the table's schema grow: new columns and wider numbers, in one version.
+"""An append, or a merge, that makes the table's schema grow: new columns and wider numbers, in one version.
 
 A ``Merge`` names all fragments, those with the new rows among them, and brings the schema along, so no
 version shows one without the other.  What is new reads as NULL in old fragments: columns lie in no file.
@@ -27,7 +27,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, V2_2
+from pennon.schema.version import V0_1, V2_2, FileVersion
 from pennon.spark.arrow_convert import convert_column
 from pennon.spark.history import Told, written_metrics
 from pennon.spark.messages import serialize_fragments
@@ -94,8 +94,8 @@ def plan_evolution(snapshot: Snapshot, arrow: pa.Schema) -> Evolution | None:
         return None
     if version == V0_1:
         message = (
-            "a table of file version 0.1 gets no columns and no other types by an append; overwrite it "
-            "with overwriteSchema, or convert it"
+            "a table of file version 0.1 gets no columns and no other types by an append or a merge; "
+            "overwrite it with overwriteSchema, or convert it"
         )
         raise UnsupportedError(message)
     evolved = _evolved_schema(manifest, arrow)
@@ -103,9 +103,16 @@ def plan_evolution(snapshot: Snapshot, arrow: pa.Schema) -> Evolution | None:
     pairs = [
         (old, new)
         for old, new in zip(schema.fields, evolved.fields, strict=False)
-        if old != new and (version < V2_2 or not _ids(old) <= _ids(new))
+        if _is_rewritten(old, new, version)
     ]
     return Evolution(snapshot, evolved, _plan_rewrite(snapshot, evolved, pairs))
+
+
+def _is_rewritten(old: Field, new: Field, version: FileVersion) -> bool:
+    """Return whether files must hold a column anew; one that was void has no values, and needs no file."""
+    if old == new or old.logical_type == "null":
+        return False
+    return version < V2_2 or not _ids(old) <= _ids(new)
 
 
 def _plan_rewrite(

@@ -33,7 +33,7 @@ from pennon.spark.row_write import TableWrite, commit_messages
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import first_rows, frame_of, passing_rows
 from pennon.spark.scan_task import snapshot_of
-from pennon.spark.session import merges_schemas
+from pennon.spark.session import is_case_sensitive, merges_schemas
 from pennon.spark.write_task import (
     newest_version,
     plan_table_write,
@@ -169,7 +169,7 @@ def write(
         merge_schema=merge_schema or (not overwrite_schema and merges_schemas(df.sparkSession)),
         overwrite_schema=overwrite_schema,
         stable_row_ids=enable_stable_row_ids,
-        case_sensitive=df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true",
+        case_sensitive=is_case_sensitive(df.sparkSession),
     )
     if mode.lower() == "ignore":
         return _write_if_absent(df, options)

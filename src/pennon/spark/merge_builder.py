@@ -11,7 +11,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import merge_rows
 from pennon.spark.conditions import Condition, check_condition, check_values
 from pennon.spark.conflicts import with_conflict_retries
-from pennon.spark.merge_plan import Merge, MergeClause, When
+from pennon.spark.merge_clauses import Merge, MergeClause, When
 from pennon.spark.session import merges_schemas
 
 if TYPE_CHECKING:

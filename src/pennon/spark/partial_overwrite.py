@@ -17,6 +17,7 @@ from pennon.ops.rows.change_rows import Change, Clause, plan_change
 from pennon.ops.rows.deletion_vectors import Removal
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.chosen_values import CLAUSE
 from pennon.spark.conditions import Condition, as_column, columns_named
 from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name
@@ -27,7 +28,7 @@ from pennon.spark.replaced_rows import (
     plan_replacement,
     uncommitted,
 )
-from pennon.spark.row_changes import CLAUSE, analysed, quoted, run_changes
+from pennon.spark.row_changes import analysed, quoted, run_changes
 from pennon.spark.row_write import (
     CheckedWrite,
     TablePlan,

@@ -23,18 +23,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from pennon.errors import FormatError, MatchError, SchemaMismatchError
+from pennon.errors import FormatError, MatchError
 from pennon.ops.columns.commits import commit_grown
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.ops.rows.deletion_vectors import Removals
-from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
+from pennon.spark.chosen_values import CLAUSE, table_values
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, parallelism_of
 from pennon.spark.task_errors import begun_anew, typed_errors
-from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from pennon.scan.snapshot import Snapshot
     from pennon.table.manifest import Manifest
 
-CLAUSE: Final = "__pennon_clause"
 _NEW_ROW_KEYS: Final = 1 << 20
 _TASKS_OF_CORE: Final = 2
 _TASK_ROWS: Final = 1 << 23
@@ -51,7 +48,6 @@ _TASK_ROWS: Final = 1 << 23
 _ADAPTS: Final = "spark.sql.adaptive.enabled"
 _COALESCES: Final = "spark.sql.adaptive.coalescePartitions.enabled"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +58,23 @@ class ApplyChanges:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
         """See `pennon.spark.run_tasks.RowsTask`."""
-        fields = [pa.field(ADDRESS, pa.int64()), pa.field(CLAUSE, pa.int32())]
-        schema = pa.schema([*fields, *self.task.values])
         return serialize_changed(
-            self.task.run(convert_batch(batch, schema) for batch in batches if batch.num_rows)
+            self.task.run(self._changes(batch) for batch in batches if batch.num_rows)
         )
+
+    def _changes(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema = self.task.values
+        arrays = [batch.column(0), batch.column(1), *table_values(batch, schema)]
+        return pa.RecordBatch.from_arrays(arrays, names=[ADDRESS, CLAUSE, *schema.names])
 
 
 def run_changes(task: ChangeTask, rows: DataFrame, *, is_placed: bool = False) -> list[Changed]:
     """Change the rows of a DataFrame on the executors; nothing is committed.
 
-    It has the columns `ADDRESS` (NULL: a new row), `CLAUSE` and those of ``task.values``.  ``is_placed``:
-    it was read with all rows of a fragment in one partition, so nothing need be shuffled; where Spark moved
-    them on the way (a subquery of a condition may be a join), they are shuffled after all.
+    It has the columns `ADDRESS` (NULL: a new row), `CLAUSE`, and values for those of ``task.values``, as
+    `pennon.spark.chosen_values` names them.  ``is_placed``: it was read with all rows of a fragment in one
+    partition, so nothing need be shuffled; where Spark moved them on the way (a subquery of a condition may be
+    a join), they are shuffled after all.
     Raises MatchError if a row would change twice, and what Spark raises where a task fails.
     """
     if is_placed:
@@ -122,7 +122,16 @@ def _placed(task: ChangeTask, rows: DataFrame, owner: Column) -> DataFrame:
 
 
 def _is_hashable(field: st.StructField) -> bool:
-    return field.name not in (ADDRESS, CLAUSE) and "map<" not in field.dataType.simpleString()
+    return field.name not in (ADDRESS, CLAUSE) and not _has_no_hash(field.dataType)
+
+
+def _has_no_hash(kind: st.DataType) -> bool:
+    """Return whether Spark has no hash of values of a type, for there is a map or a variant somewhere in it."""
+    if isinstance(kind, st.StructType):
+        return any(_has_no_hash(field.dataType) for field in kind.fields)
+    if isinstance(kind, st.ArrayType):
+        return _has_no_hash(kind.elementType)
+    return isinstance(kind, (st.MapType, st.VariantType))
 
 
 def change_operation(task: ChangeTask, changed: Sequence[Changed]) -> Update:
@@ -148,12 +157,13 @@ def commit_changes(
 ) -> Manifest:
     """Commit changes; raises what `pennon.table.commit.loop.commit` raises.
 
-    ``base``: the version as it is in the table, where the task has one with more columns.
+    ``base``: the version as it is in the table, where the task has one with more columns, or wider ones.
     """
     operation = change_operation(task, changed)
     schema = task.snapshot.manifest.schema
     if base is not None and base.manifest.schema != schema:
-        return commit_grown(base, operation, schema, properties, planned_ns=planned_ns)
+        fragments = task.snapshot.manifest.fragments
+        return commit_grown(base, operation, fragments, schema, properties, planned_ns=planned_ns)
     return commit_on(
         task.snapshot,
         operation,
@@ -179,78 +189,6 @@ def analysed(
     except AnalysisException:
         return build(every)
     return rows
-
-
-# --- values ---------------------------------------------------------------------------------------
-
-
-def choose_values(
-    rows: DataFrame, snapshot: Snapshot, values: Sequence[Mapping[str, Column]]
-) -> DataFrame:
-    """Return address, clause, and for each column the value that the row's clause gives it.
-
-    ``values``: those of each clause, by the table's columns.  Raises SchemaMismatchError for one that is
-    no value of the column's type.
-    """
-    given = [(number, name, each[name]) for number, each in enumerate(values) for name in each]
-    marked = [column.alias(f"c{at}") for at, (_, _, column) in enumerate(given)]
-    types = rows.select(*marked).schema.fields if marked else []
-    chosen: dict[str, Column] = {}
-    for field in schema_to_arrow(snapshot.manifest.schema):
-        wanted = spark_type(field, field.name)
-        for at, (number, name, column) in enumerate(given):
-            if name != field.name:
-                continue
-            fitted = _fitted(column, types[at].dataType, wanted, name)
-            is_its = sf.col(CLAUSE) == number
-            known = chosen.get(name)
-            chosen[name] = sf.when(is_its, fitted) if known is None else known.when(is_its, fitted)
-    shown = [column.alias(name) for name, column in chosen.items()]
-    return rows.select(sf.col(ADDRESS), sf.col(CLAUSE), *shown)
-
-
-def _fitted(column: Column, given: st.DataType, wanted: st.DataType, name: str) -> Column:
-    """Return a value as the column takes it; numbers are checked one by one when they are written."""
-    if isinstance(given, st.NumericType) and isinstance(wanted, st.NumericType):
-        return column
-    is_time = isinstance(given, _TIMES) and isinstance(wanted, _TIMES)
-    if not is_time and not is_assignable(given, wanted):
-        message = (
-            f"column {name!r} is {wanted.simpleString()} in the table and would get "
-            f"{given.simpleString()}; cast it first"
-        )
-        raise SchemaMismatchError(message)
-    return _in_order(column, given, wanted).cast(wanted)
-
-
-def _in_order(column: Column, given: st.DataType, wanted: st.DataType) -> Column:
-    """Return structs with their fields in the order of the table; Spark casts them by position."""
-    if isinstance(given, st.StructType) and isinstance(wanted, st.StructType):
-        if given.names == wanted.names and not any(map(_is_nested, given.fields)):
-            return column
-        fields = [
-            _in_order(column.getField(each.name), given[each.name].dataType, each.dataType).alias(
-                each.name
-            )
-            for each in wanted.fields
-        ]
-        return sf.when(column.isNotNull(), sf.struct(*fields))
-    if (
-        isinstance(given, st.ArrayType)
-        and isinstance(wanted, st.ArrayType)
-        and _is_nested_type(given)
-    ):
-        inner, outer = given.elementType, wanted.elementType
-        return sf.transform(column, lambda item: _in_order(item, inner, outer))
-    return column
-
-
-def _is_nested(field: st.StructField) -> bool:
-    return _is_nested_type(field.dataType)
-
-
-def _is_nested_type(kind: st.DataType) -> bool:
-    return isinstance(kind, (st.StructType, st.ArrayType))
 
 
 def quoted(name: str) -> str:

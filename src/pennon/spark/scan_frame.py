@@ -17,7 +17,7 @@ from pennon.spark.partitions import (
 )
 from pennon.spark.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
 from pennon.spark.source import shown_schema
-from pennon.spark.types import ROW_ADDRESS, arrow_schema
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +110,10 @@ def address_frame(
     columns: Sequence[str],
     tasks: Sequence[ScanTask] | None = None,
 ) -> DataFrame:
-    """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`."""
+    """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`.
+
+    ``columns`` may have ``_rowid`` and ``_rowaddr`` among them.
+    """
     partitions: Sequence[Partition] | None = None
     if tasks is not None:
         parallelism = parallelism_of(spark)
@@ -136,8 +139,17 @@ def _addressed(
     columns: Sequence[str],
     partitions: Sequence[Partition] | None,
 ) -> DataFrame:
-    options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
+    known = arrow_schema_of(snapshot).names
+    system = [name for name in columns if name in SYSTEM_COLUMNS and name not in known]
+    options = ReadOptions(
+        uri=snapshot.store.uri,
+        columns=tuple(name for name in columns if name not in system),
+        with_row_id=ROW_ID in system,
+        with_row_address=True,
+    )
     rows = frame_of(spark, snapshot, options, planned=partitions)
+    if ROW_ADDRESS in system:
+        return rows.withColumn(ADDRESS, rows[ROW_ADDRESS])
     return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 

@@ -30,6 +30,11 @@ def merges_schemas(spark: SparkSession) -> bool:
     return any(str(spark.conf.get(name, "false")).lower() == "true" for name in AUTO_MERGE)
 
 
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Return whether names that differ in case alone are two names in a session."""
+    return str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+
+
 def local_session(
     master: str = "local[*]", app_name: str = "pennon", conf: Mapping[str, str] | None = None
 ) -> SparkSession:

@@ -40,7 +40,7 @@ from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.index_methods import IndexMethods
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
-from pennon.spark.merge_plan import Merge
+from pennon.spark.merge_clauses import Merge
 from pennon.spark.operations import clone, clone_over
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions

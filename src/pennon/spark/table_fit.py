@@ -1,15 +1,16 @@
-"""The columns of a DataFrame against those of a table that is there: what they are written as.
+"""Whether values fit the columns of a table: the one rule of appends, overwrites, merges and updates.
 
-A table keeps its types: a DataFrame's column takes the type of the table's column of its name, and
-`pennon.spark.arrow_convert` checks each value.  ``mergeSchema`` lets the table grow: by columns and fields of
-structs that it lacks, and by numbers that are wider in the DataFrame.  Nothing is ever made narrower, and
-nothing goes.
+A table keeps its types.  Values take the type of the column, or of the field inside it, that has their name, and
+`pennon.spark.arrow_convert` checks each value.  ``mergeSchema`` and ``withSchemaEvolution`` let the table grow: by
+columns and fields of structs that it lacks, by numbers that are wider, and by the type of the first values of a
+column that is void.  Nothing is ever made narrower, and nothing goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -30,13 +31,30 @@ _FLOATS: Final = (st.FloatType, st.DoubleType)
 class FitRule:
     """How columns may differ: in the case of their names, and in what makes the table grow.
 
-    ``version`` is that of the data files, ``fixed_size_lists`` are those of new columns.
+    ``version`` is that of the data files, ``fixed_size_lists`` are those of new columns.  ``assigns``: values are
+    those of a merge or an update, not the columns of a DataFrame, which errors then say.
     """
 
     version: FileVersion
     merges: bool = False
     case_sensitive: bool = False
     fixed_size_lists: Mapping[str, int] | None = None
+    assigns: bool = False
+
+    @property
+    def growth(self) -> str:
+        """Return what lets a table grow."""
+        return "withSchemaEvolution() of a merge" if self.assigns else "option mergeSchema"
+
+    @property
+    def source(self) -> str:
+        """Return where values come from."""
+        return "the value" if self.assigns else "the DataFrame"
+
+    def differs(self, given: st.DataType) -> str:
+        """Return the words for a type that is another than the table's."""
+        name = given.simpleString()
+        return f"would get {name}" if self.assigns else f"{name} in the DataFrame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +93,34 @@ def fit_columns(table: pa.Schema, schema: st.StructType, rule: FitRule) -> Fit:
     return Fit(pa.schema(rows, table.metadata), pa.schema(merged.values(), table.metadata))
 
 
+def fit_value(field: pa.Field, given: st.DataType, rule: FitRule) -> pa.Field:
+    """Return a column as it is when it holds values of a type; the same one where it does not grow.
+
+    Raises SchemaMismatchError for values that it cannot take.
+    """
+    return _fitted(field, given, field.name, rule)
+
+
+def grown_columns(table: pa.Schema, schema: st.StructType, rule: FitRule) -> pa.Schema:
+    """Return a table's columns, grown by those of a schema; one that does not fit stays as it is."""
+    merged = {field.name: field for field in table}
+    for given in schema.fields:
+        name = find_name(given.name, table.names, case_sensitive=rule.case_sensitive)
+        if name is None:
+            merged[given.name] = _new_field(given, rule)
+            continue
+        with suppress(SchemaMismatchError):
+            merged[name] = _fitted(merged[name], given.dataType, name, rule)
+    return pa.schema(merged.values(), table.metadata)
+
+
 def _named(table: pa.Schema, name: str, rule: FitRule) -> str | None:
     """Return the table's column that a column is written to; None: it is new, and may be."""
     found = find_name(name, table.names, case_sensitive=rule.case_sensitive)
     if found is None and not rule.merges:
         message = (
             f"the table has no column {name!r}; it has {', '.join(table.names)} "
-            "(option mergeSchema adds columns)"
+            f"({rule.growth} adds columns)"
         )
         raise SchemaMismatchError(message)
     return found
@@ -100,34 +139,67 @@ def _fitted(field: pa.Field, given: st.DataType, path: str, rule: FitRule) -> pa
     """Return the table's field as it is after the write; the same one where it does not grow."""
     wanted = spark_type(field, path)
     if isinstance(field.type, pa.BaseExtensionType):
-        return _checked(field, given, wanted, path)
+        return _checked(field, given, wanted, path, rule)
+    if isinstance(wanted, st.NullType) and not isinstance(given, st.NullType):
+        return _first_type(field, given, path, rule)
     if isinstance(wanted, st.StructType) and isinstance(given, st.StructType):
         return _fitted_struct(field, given, path, rule)
     if isinstance(wanted, st.ArrayType) and isinstance(given, st.ArrayType):
         item = field.type.value_field
         fitted = _fitted(item, given.elementType, f"{path}.{item.name}", rule)
         return field if fitted is item else field.with_type(_list_of(field.type, fitted))
-    entries = map_entries(field)
-    if entries is not None and isinstance(given, st.MapType):
-        inside = FitRule(rule.version, case_sensitive=rule.case_sensitive)
-        _fitted(entries[0], given.keyType, f"{path}.key", inside)
-        _fitted(entries[1], given.valueType, f"{path}.value", inside)
-        return field
+    if isinstance(wanted, st.MapType) and isinstance(given, st.MapType):
+        return _fitted_map(field, given, path, rule)
     is_number = not isinstance(wanted, st.DecimalType) or pat.is_decimal(field.type)
     if rule.merges and is_number and _is_wider(given, wanted):
         arrow = arrow_schema(st.StructType([st.StructField(field.name, given)]))
         return field.with_type(arrow.field(0).type)
-    return _checked(field, given, wanted, path)
+    return _checked(field, given, wanted, path, rule)
 
 
-def _checked(field: pa.Field, given: st.DataType, wanted: st.DataType, path: str) -> pa.Field:
+def _first_type(field: pa.Field, given: st.DataType, path: str, rule: FitRule) -> pa.Field:
+    """Return a void column, or a void field inside one, with the type of its first values."""
+    if not rule.merges:
+        message = (
+            f"column {path!r} is void in the table and {rule.differs(given)} ({rule.growth} gives it that "
+            "type, and so does alterColumn)"
+        )
+        raise SchemaMismatchError(message)
+    sized = rule if path == field.name else FitRule(rule.version)
+    new = _new_field(st.StructField(field.name, given), sized)
+    metadata = {**(field.metadata or {}), **(new.metadata or {})}
+    return field.with_type(new.type).with_metadata(metadata or None)
+
+
+def _checked(
+    field: pa.Field, given: st.DataType, wanted: st.DataType, path: str, rule: FitRule
+) -> pa.Field:
     if not is_assignable(given, wanted):
         message = (
-            f"column {path!r} is {wanted.simpleString()} in the table "
-            f"and {given.simpleString()} in the DataFrame; cast it first"
+            f"column {path!r} is {wanted.simpleString()} in the table and {rule.differs(given)}; "
+            "cast it first"
         )
         raise SchemaMismatchError(message)
     return field
+
+
+def _fitted_map(field: pa.Field, given: st.MapType, path: str, rule: FitRule) -> pa.Field:
+    """Return a map whose values may have grown; keys stay what they are, for they are what is looked up."""
+    entries = map_entries(field)
+    if entries is None:
+        return field
+    key, value = entries
+    inside = rule if pat.is_null(key.type) else replace(rule, merges=False)
+    parts = [
+        _fitted(key, given.keyType, f"{path}.key", inside),
+        _fitted(value, given.valueType, f"{path}.value", rule),
+    ]
+    if parts[0] is key and parts[1] is value:
+        return field
+    if pat.is_map(field.type):
+        return field.with_type(pa.map_(*parts))
+    pair = field.type.value_field
+    return field.with_type(_list_of(field.type, pair.with_type(pa.struct(parts))))
 
 
 def _fitted_struct(field: pa.Field, given: st.StructType, path: str, rule: FitRule) -> pa.Field:
@@ -136,6 +208,9 @@ def _fitted_struct(field: pa.Field, given: st.StructType, path: str, rule: FitRu
     for each in given.fields:
         name = find_name(each.name, before, case_sensitive=rule.case_sensitive)
         inner = f"{path}.{each.name}"
+        if name in known:
+            message = f"column {path!r} of {rule.source} has two fields for {name!r}; drop one"
+            raise SchemaMismatchError(message)
         if name is not None:
             parts[name] = _fitted(before[name], each.dataType, inner, rule)
             known.add(name)
@@ -144,13 +219,13 @@ def _fitted_struct(field: pa.Field, given: st.StructType, path: str, rule: FitRu
         else:
             message = (
                 f"column {path!r} has no field {each.name!r}; it has {', '.join(before)} "
-                "(option mergeSchema adds fields)"
+                f"({rule.growth} adds fields)"
             )
             raise SchemaMismatchError(message)
     missing = [name for name, part in before.items() if not part.nullable and name not in known]
     if missing:
         message = (
-            f"column {path!r} of the DataFrame lacks {', '.join(missing)}, which the table requires"
+            f"column {path!r} of {rule.source} lacks {', '.join(missing)}, which the table requires"
         )
         raise SchemaMismatchError(message)
     is_same = len(parts) == len(before) and all(parts[name] is before[name] for name in before)

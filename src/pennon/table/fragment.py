@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
+from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
 
 TOMBSTONE = FieldId(-2)
@@ -36,6 +37,18 @@ def _in_base(base_id: int | None, path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenColumns:
+    """What a data file was written with: its schema, and the columns of the fields in it.
+
+    It spares a commit to read the file's own schema, which is the same.
+    """
+
+    schema: Schema
+    field_ids: tuple[FieldId, ...]
+    column_indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DataFileRef:
     """A data file of a fragment; ``path`` is relative to the folder ``data/``.
 
@@ -52,6 +65,8 @@ class DataFileRef:
     size_bytes: int | None = None
     base_id: int | None = None
     unknown: bytes = field(default=b"", repr=False)
+    written: WrittenColumns | None = field(default=None, repr=False, compare=False)
+    """The columns that this process, or the task that sent it the fragment, wrote; no manifest holds it."""
 
     @property
     def store_path(self) -> str:

@@ -19,6 +19,15 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
+TESTS: dict[str, Callable[..., bool]] = {
+    "between": lambda value, low, high: low <= value <= high,
+    "contains": lambda value, text: text in value,
+    "starts": lambda value, text: value.startswith(text),
+    "has": lambda value, item: item in value,
+    "has any": lambda value, items: not set(items).isdisjoint(value),
+    "has all": lambda value, items: set(items) <= set(value),
+}
+"""Tests that an index may answer, (word, column, kind, ...), of a value that is there."""
 
 
 def random_filter(
@@ -59,6 +68,8 @@ def columns_of(tree: Tree) -> set[tuple[str, str | None]]:
             return {(name, None)}
         case ("in", name, kind, _) | ("compare", name, _, kind, _):
             return {(name, kind)}
+        case (word, name, kind, *_) if word in TESTS:
+            return {(name, kind)}
         case ("like", name, _):
             return {(name, "string")}
     return set()
@@ -73,10 +84,8 @@ def to_sql(tree: Tree, prefix: str = "") -> str:
             return f"NOT ({to_sql(inner, prefix)})"
         case ("mod", name, by, rest):
             return f"{prefix}{name} % {by} = {rest}"
-        case ("null", name):
-            return f"{prefix}{name} IS NULL"
-        case ("not null", name):
-            return f"{prefix}{name} IS NOT NULL"
+        case ("null" | "not null" as word, name):
+            return f"{prefix}{name} IS {word.upper()}"
         case ("in", name, kind, values):
             written = ", ".join(_written(kind, value) for value in values)
             return f"{prefix}{name} IN ({written})"
@@ -84,6 +93,8 @@ def to_sql(tree: Tree, prefix: str = "") -> str:
             return f"{prefix}{name} LIKE '{start}%'"
         case ("compare", name, sign, kind, value):
             return f"{prefix}{name} {sign} {_written(kind, value)}"
+        case (word, name, kind, *rest) if word in TESTS:
+            return _test_sql(word, prefix + name, kind, rest)
         case ("constant", value):
             return "true" if value else "false"
     raise ValueError(tree)
@@ -104,8 +115,11 @@ def holds(tree: Tree, row: Row) -> bool | None:
         case ("constant", value):
             return bool(value)
     value = row[tree[1]]
-    if value is None:
-        return None
+    return None if value is None else _test(tree, value)
+
+
+def _test(tree: Tree, value: Any) -> bool:
+    """Return what a test is of a value that is not NULL."""
     match tree:
         case ("in", _, _, values):
             return value in values
@@ -113,6 +127,8 @@ def holds(tree: Tree, row: Row) -> bool | None:
             return bool(value.startswith(start))
         case ("compare", _, sign, _, other):
             return COMPARE[sign](value, other)
+        case (word, _, _, *rest) if word in TESTS:
+            return TESTS[word](value, *rest)
     raise ValueError(tree)
 
 
@@ -127,6 +143,25 @@ def _written(kind: str, value: Any) -> str:
     write = KINDS[kind].sql
     assert write is not None
     return write(value)
+
+
+def _test_sql(word: str, column: str, kind: str, rest: Sequence[Any]) -> str:
+    match word:
+        case "between":
+            low, high = (_written(kind, value) for value in rest)
+            return f"{column} BETWEEN {low} AND {high}"
+        case "starts":
+            return f"{column} LIKE {_written(kind, rest[0] + '%')}"
+        case "contains":
+            return f"contains({column}, {_written(kind, rest[0])})"
+        case "has":
+            return f"array_has({column}, {_literal(rest[0])})"
+    written = ", ".join(map(_literal, rest[0]))
+    return f"array_{word.replace(' ', '_')}({column}, [{written}])"
+
+
+def _literal(value: Any) -> str:
+    return KINDS["string"].sql(value) if isinstance(value, str) else repr(value)  # type: ignore[misc]
 
 
 # --- expressions ----------------------------------------------------------------------------------

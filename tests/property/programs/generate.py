@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -16,6 +16,17 @@ from tests.property.programs.kinds import CASTS, KINDS, kinds_of, random_value
 from tests.property.programs.model import Column, State
 from tests.property.programs.steps import Dimensions, Step
 
+REFERENCES = {
+    "cleanup",
+    "restore",
+    "tag",
+    "untag",
+    "branch",
+    "unbranch",
+    "config",
+    "hold",
+    "clone",
+}
 LATE = ("append", "delete", "update", "merge", "compact", "config", "drop", "rename")
 FAULTS_OF_OURS = {
     "a dictionary by SQL becomes text",
@@ -64,6 +75,11 @@ class Surroundings:
 class Generator:
     """Makes steps; keys and names are never used twice, unless on purpose."""
 
+    weights: Mapping[str, int] = WEIGHTS
+    late: Sequence[str] = LATE
+    length = (5, 40, 10)
+    """The fewest steps, the most and the usual number."""
+
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self.next_key = 0
@@ -83,7 +99,7 @@ class Generator:
         """Return a step, None if the one that was drawn makes no sense."""
         if around.held and self.rng.random() < 0.3:
             return self._late(around)
-        op = self.rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        op = self.rng.choices(list(self.weights), list(self.weights.values()))[0]
         line = self.rng.choice(list(around.heads)) if self.rng.random() < 0.5 else None
         args = self._args(op, around.heads[line], line, around)
         return None if args is None else Step(op, self._library(), args, line)
@@ -91,7 +107,7 @@ class Generator:
     def _late(self, around: Surroundings) -> Step | None:
         handle = self.rng.choice(list(around.held))
         line, base = around.held[handle]
-        op = self.rng.choices(LATE, [WEIGHTS[op] for op in LATE])[0]
+        op = self.rng.choices(self.late, [self.weights[op] for op in self.late])[0]
         args = self._args(op, base, line, around)
         return None if args is None else Step(op, self._library(), args, line, handle)
 
@@ -102,7 +118,7 @@ class Generator:
         self, op: str, state: State, line: str | None, around: Surroundings
     ) -> dict[str, Any] | None:
         make: Callable[..., dict[str, Any] | None] = getattr(self, f"_{op}")
-        if op in {"cleanup", "restore", "tag", "untag", "branch", "unbranch", "config", "hold"}:
+        if op in REFERENCES:
             return make(line, around)
         return make(state, around.dimensions.version)
 
@@ -114,11 +130,11 @@ class Generator:
 
     def _new_table(self, dimensions: Dimensions) -> dict[str, Any]:
         version = dimensions.version
-        chosen = [self.rng.choice(kinds_of(version)) for _ in range(self.rng.randint(1, 5))]
+        chosen = self._kinds(version)
         columns = [("k", "int64", self.rng.random() < 0.7)]
         columns += [(self._new_name(), kind, self.rng.random() < 0.8) for kind in chosen]
         self.rng.shuffle(columns)
-        rows = self.rng.choice([0, 1, 5, 12, 30, 60])
+        rows = self._size()
         if version == "0.1" and "colors" in chosen:  # pylance makes no such table without rows
             rows = max(rows, 1)
         return {
@@ -126,6 +142,14 @@ class Generator:
             "max_rows_per_file": self.rng.choice([13, 30, 100]),
             "max_rows_per_group": self.rng.choice([3, 1024]),
         }
+
+    def _kinds(self, version: str) -> list[str]:
+        """Return the kinds of a new table's columns, beside the key."""
+        return [self.rng.choice(kinds_of(version)) for _ in range(self.rng.randint(1, 5))]
+
+    def _size(self) -> int:
+        """Return how many rows a new table has."""
+        return self.rng.choice([0, 1, 5, 12, 30, 60])
 
     def _rows(
         self,
@@ -284,13 +308,13 @@ class Generator:
             options["materialize_deletions_threshold"] = self.rng.choice([0.0, 0.3, 0.9])
         return options
 
-    def _cleanup(self, line: str | None, around: Surroundings) -> dict[str, Any]:
+    def _cleanup(self, line: str | None, around: Surroundings) -> dict[str, Any] | None:
         return {"retain": self.rng.choice([None, None, 1, 3])}
 
     def _restore(self, line: str | None, around: Surroundings) -> dict[str, Any]:
         return {"version": self.rng.choice(list(around.versions[line])), "branch": line}
 
-    def _tag(self, line: str | None, around: Surroundings) -> dict[str, Any]:
+    def _tag(self, line: str | None, around: Surroundings) -> dict[str, Any] | None:
         version = self.rng.choice(list(around.versions[line]))
         return {"name": f"t{self._new_name()}", "version": version, "branch": line}
 

@@ -16,6 +16,9 @@ FILE_VERSIONS = ("0.1", "2.0", "2.1", "2.2")
 
 WORDS = ("a", "ab", "b", "it''s".replace("''", "'"), "ü", "Zebra", "long " * 12)
 COLORS = ("red", "green", "blue")
+TOKENS = ("red", "green", "blue", "Rot", "lance", "lance2", "zebra", "a")
+LABELS = ("a", "b", "c", "dd", "")
+EMBEDDING_WIDTH = 8
 Value = Callable[[Random, str], Any]
 
 
@@ -30,6 +33,8 @@ class Kind:
     since: str = "0.1"
     sql: Callable[[Any], str] | None = None
     """How SQL writes a value; None where filters do not compare it."""
+    indexed: bool = False
+    """Whether only programs with indices have it."""
 
     def holds_null(self, version: str) -> bool:
         """Tell whether files of a version keep NULLs of this kind."""
@@ -94,6 +99,23 @@ def _bytes(rng: Random, _: str) -> bytes:
     return rng.randbytes(rng.choice([1, 3, 40]))
 
 
+def _phrase(rng: Random, _: str) -> str:
+    return rng.choice((" ", ", ", " - ")).join(rng.choices(TOKENS, k=rng.choice([0, 1, 2, 4, 7])))
+
+
+def _labels(rng: Random, _: str) -> list[Any]:
+    return [rng.choice((*LABELS, None)) for _ in range(rng.choice([0, 1, 2, 4]))]
+
+
+def _embedding(rng: Random, _: str) -> list[float]:
+    """Return a vector of numbers of which float32 holds sums of squares exactly."""
+    return [round(rng.gauss(0, 1) * 64) / 64 for _ in range(EMBEDDING_WIDTH)]
+
+
+def _bits(rng: Random, _: str) -> list[int]:
+    return [rng.randrange(256) for _ in range(EMBEDDING_WIDTH)]
+
+
 SMALL = _integer(-50, 50)
 POSITIVE = _integer(0, 100)
 STRUCT = pa.struct([("x", pa.int32()), ("y", pa.string())])
@@ -142,6 +164,12 @@ KINDS: dict[str, Kind] = {
     ),
     # a table of version 0.1 has one dictionary for all of its rows
     "colors": Kind(pa.dictionary(pa.int8(), pa.string()), lambda rng, _: rng.choice(COLORS)),
+    "phrase": Kind(pa.string(), _phrase, sql=_quoted, since="2.0", indexed=True),
+    "labels": Kind(pa.list_(pa.string()), _labels, since="2.0", indexed=True),
+    "embedding": Kind(
+        pa.list_(pa.float32(), EMBEDDING_WIDTH), _embedding, since="2.0", indexed=True
+    ),
+    "bits": Kind(pa.list_(pa.uint8(), EMBEDDING_WIDTH), _bits, since="2.0", indexed=True),
 }
 CASTS: dict[str, tuple[str, ...]] = {
     **{name: tuple(other for other in INTEGERS if other != name) for name in INTEGERS},
@@ -155,8 +183,8 @@ CASTS: dict[str, tuple[str, ...]] = {
 
 
 def kinds_of(version: str) -> list[str]:
-    """Return the kinds that files of a version hold."""
-    return [name for name, kind in KINDS.items() if version >= kind.since]
+    """Return the kinds that files of a version hold, without those for indices alone."""
+    return [name for name, kind in KINDS.items() if version >= kind.since and not kind.indexed]
 
 
 def random_value(rng: Random, kind: str, version: str, *, nullable: bool) -> Any:

@@ -6,7 +6,7 @@ what pylance is known to read wrong is not asked of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,42 @@ class Known:
     """What pylance says when it refuses; None where it is not asked at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that pylance answers wrongly, and how the table came to be."""
+
+    query: tuple[Any, ...]
+    state: State
+    dimensions: Dimensions
+    past: Sequence[Step]
+    """The steps that were done, on all lines."""
+
+    def index_of(self, name: str) -> set[str]:
+        """Return the kinds of the indices of a column."""
+        number = self.state.column(name).number
+        return {index.kind for index in self.state.indices if index.column == number}
+
+    def did(self, op: str, library: str | None = None, **args: Any) -> bool:
+        """Tell whether a library, or any, did such a step."""
+        return any(
+            step.op == op
+            and library in {None, step.library}
+            and all(step.args.get(name) == value for name, value in args.items())
+            for step in self.past
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswer:
+    """A fault in answers."""
+
+    name: str
+    why: str
+    applies: Callable[[Asked], bool]
+    says: str | None = None
+    """What pylance says; None where its answer is wrong."""
+
+
 def known_of(situation: Situation) -> Known | None:
     """Return the fault that pylance would show in a step, if one is known."""
     found = (known for known in KNOWN_OF_PYLANCE if known.says is None)
@@ -63,6 +99,16 @@ def refusal_of(situation: Situation, message: str) -> Known | None:
     """Return the fault that makes pylance refuse a step with a message, if one is known."""
     found = (known for known in KNOWN_OF_PYLANCE if known.says and known.says in message)
     return next((known for known in found if known.applies(situation)), None)
+
+
+def known_answer(asked: Asked, answer: Any) -> KnownAnswer | None:
+    """Return the fault that pylance shows in an answer, if one is known."""
+    said = answer if isinstance(answer, str) else None
+    for known in KNOWN_ANSWERS_OF_PYLANCE:
+        fits = known.says is None if said is None else bool(known.says and known.says in said)
+        if fits and known.applies(asked):
+            return known
+    return None
 
 
 def misread_filter(tree: Tree, state: State, dimensions: Dimensions) -> bool:
@@ -119,6 +165,12 @@ def _reads_updated(values: dict[str, Tree]) -> bool:
     return any(names_in(tree) & (set(values) - {name}) for name, tree in values.items())
 
 
+def _is_indexed(state: State, name: str) -> bool:
+    """Tell whether a column has an index."""
+    number = state.column(name).number
+    return any(index.column == number for index in state.indices)
+
+
 def _is_made_anew(situation: Situation) -> bool:
     """Tell whether no column is left of those that the handle has."""
     origins = ({c.origin for c in state.columns} for state in (situation.base, situation.head))
@@ -159,6 +211,30 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         lambda s: s.dimensions.version == "0.1" and _joins_dictionaries(s),
     ),
     Known(
+        "merge by an index of its key",
+        "a condition on the table's rows does not see columns that the merge does not bring",
+        lambda s: s.step.op == "merge" and _is_indexed(s.base, "k") and bool(_args(s)["condition"]),
+        says="not found in struct",
+    ),
+    Known(
+        "compaction of a branch or a clone",
+        "it writes indices anew into the table's own folder, and says that they lie in the other one",
+        lambda s: s.step.op == "compact" and s.step.line is not None and bool(s.base.indices),
+    ),
+    Known(
+        "cast of an indexed column",
+        "it is refused until the index is dropped; Pennon drops it",
+        lambda s: s.step.op == "cast" and _is_indexed(s.base, _args(s)["name"]),
+    ),
+    Known(
+        "optimize without new vectors",
+        "where all rows that an index of vectors does not cover yet are NULL, no file of them is there",
+        lambda s: (
+            s.step.op == "optimize" and any("metric" in dict(i.parameters) for i in s.base.indices)
+        ),
+        says="ivf_",
+    ),
+    Known(
         "late over versions that are gone",
         "what was committed meanwhile and cleaned up is not judged, an old schema comes back",
         lambda s: s.skips,
@@ -193,5 +269,26 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         "late merge that inserts",
         "keys that others inserted meanwhile come twice",
         lambda s: s.is_late and s.step.op == "merge" and bool(_args(s)["inserts"]),
+    ),
+)
+
+
+def _asks_few(asked: Asked) -> bool:
+    """Tell whether a search asks for fewer rows than there are."""
+    query = asked.query
+    return query[0] == "nearest" and dict(query[1])["k"] < len(asked.state.rows)
+
+
+KNOWN_ANSWERS_OF_PYLANCE: tuple[KnownAnswer, ...] = (
+    KnownAnswer(
+        "fewer of the nearest, with stable row ids",
+        "rows that were deleted before a compaction are still in the index, and count (F-537)",
+        lambda a: a.dimensions.stable and _asks_few(a) and a.did("compact"),
+    ),
+    KnownAnswer(
+        "graphs after a deferred compaction",
+        "rows that are gone are taken out of the vectors, not out of the graph, which is refused then",
+        lambda a: a.query[0] == "nearest" and a.did("compact", defer_index_remap=True),
+        says="HNSW graph has",
     ),
 )

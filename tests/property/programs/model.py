@@ -35,6 +35,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Index:
+    """An index of a column."""
+
+    name: str
+    column: int
+    """The number of the column."""
+    kind: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """A version of the table."""
 
@@ -45,6 +56,7 @@ class State:
     """Whether scans find the rows in this order."""
     ids: dict[int, int] = field(default_factory=dict)
     """What is known of row ids, where they are stable."""
+    indices: tuple[Index, ...] = ()
 
     def column(self, name: str) -> Column:
         """Return a column by name."""
@@ -300,7 +312,13 @@ def can_follow(base: State, head: State, effect: Effect) -> bool:
 
 
 def evolve(step: Step, state: State, numbers: Numbers) -> State:
-    """Return a version after a step that changes columns."""
+    """Return a version after a step that changes columns; indices of those that are gone go, too."""
+    made = _evolved(step, state, numbers)
+    left = {column.number for column in made.columns}
+    return replace(made, indices=tuple(i for i in made.indices if i.column in left))
+
+
+def _evolved(step: Step, state: State, numbers: Numbers) -> State:
     args = step.args
     match step.op:
         case "add_sql":
@@ -383,3 +401,45 @@ def _cast(state: State, old: Column, kind: str, numbers: Numbers) -> State:
 
 def _replaced(state: State, old: Column, new: Column) -> State:
     return replace(state, columns=tuple(new if c is old else c for c in state.columns))
+
+
+# --- indices --------------------------------------------------------------------------------------
+
+
+def with_index(step: Step, base: State, head: State) -> State:
+    """Return a version after a step that makes an index of a column as an older version has it."""
+    args = step.args
+    column = base.column(args["column"])
+    if column.kind != args["column_kind"]:
+        raise NotApplicableError(column.name)
+    same = [index for index in base.indices if index.name == args["name"]]
+    if any(index.column != column.number for index in same) or (same and not args["replace"]):
+        raise NotApplicableError(args["name"])
+    if args["alone"] and any(
+        _rivals(index, column, args["kind"]) for index in base.indices if index not in same
+    ):
+        raise NotApplicableError(args["name"])
+    others = tuple(index for index in head.indices if index.name != args["name"])
+    if _values(base, column) < args["fewest"] or column.number not in {
+        other.number for other in head.columns
+    }:
+        raise NotApplicableError(column.name)
+    made = Index(args["name"], column.number, args["kind"], tuple(args["parameters"].items()))
+    return replace(head, indices=(*others, made))
+
+
+def _rivals(index: Index, column: Column, kind: str) -> bool:
+    return index.column == column.number and (index.kind == "INVERTED") == (kind == "INVERTED")
+
+
+def _values(state: State, column: Column) -> int:
+    return sum(row.get(column.number) is not None for row in state.rows.values())
+
+
+def without_index(step: Step, base: State, head: State) -> State:
+    """Return a version after a step that drops an index."""
+    for state in (base, head):
+        if step.args["name"] not in {index.name for index in state.indices}:
+            raise NotApplicableError(step.args["name"])
+    left = tuple(index for index in head.indices if index.name != step.args["name"])
+    return replace(head, indices=left)

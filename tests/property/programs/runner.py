@@ -54,6 +54,7 @@ class Runner:
 
     folder: Path
     pylance: Pylance
+    generator: type[Generator] = Generator
     done: Counter[str] = field(default_factory=Counter)
     _runs: int = 0
 
@@ -76,9 +77,9 @@ class Runner:
     ) -> tuple[Program, DisagreementError] | None:
         """Run the program of a seed; returns what was run, and how it failed."""
         rng = Random(seed)
-        generator = Generator(rng)
+        generator = self.generator(rng)
         dimensions = generator.dimensions(versions)
-        length = round(rng.triangular(5, 40, 10))
+        length = round(rng.triangular(*generator.length))
         steps: list[Step] = []
 
         def draw(world: World) -> Iterator[Step]:

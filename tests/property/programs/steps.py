@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,8 @@ class Dimensions:
     version: str
     stable: bool
     naming: str
+    indexed: bool = False
+    """Whether it is about indices, and what is asked of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,24 @@ def table_of(data: dict[str, Any]) -> pa.Table:
     return pa.Table.from_batches(batches, schema)
 
 
+CLONE = "@"
+"""The first letter of a line that is a shallow clone, in a folder beside the table."""
+
+
+def is_clone(line: str | None) -> bool:
+    """Tell whether a line is a shallow clone."""
+    return line is not None and line.startswith(CLONE)
+
+
+def place_of(uri: str, line: str | None) -> str:
+    """Return where the table of a line lies."""
+    return f"{uri}{line}" if is_clone(line) else uri
+
+
 def open_line(module: Any, uri: str, line: str | None) -> Any:
-    """Open the newest version of a branch."""
+    """Open the newest version of a branch, or of a clone."""
+    if is_clone(line):
+        return module.dataset(place_of(uri, line))
     dataset = module.dataset(uri)
     return dataset if line is None else dataset.checkout_version((line, None))
 
@@ -197,6 +216,40 @@ def _config(dataset: Any, values: Any) -> None:
     dataset.update_config(dict(values))
 
 
+def _index(
+    dataset: Any,
+    column: str,
+    kind: str,
+    name: str,
+    parameters: Any,
+    replace: bool,
+    **_: Any,
+) -> None:
+    if "metric" in parameters:
+        dataset.create_index(column, kind, name=name, replace=replace, **parameters)
+    else:
+        dataset.create_scalar_index(column, kind, name=name, replace=replace, **parameters)
+
+
+def _unindex(dataset: Any, name: str) -> None:
+    dataset.drop_index(name)
+
+
+def _optimize(dataset: Any, **options: Any) -> None:
+    dataset.optimize.optimize_indices(**options)
+
+
+def _clone(dataset: Any, name: str, version: int) -> None:
+    dataset.shallow_clone(f"{dataset.uri}{name}", version)
+
+
+def _cluster(dataset: Any, columns: Any, *, curved: bool, target_rows_per_fragment: int) -> None:
+    """Put rows in order, as Spark's tasks do; only Pennon has this."""
+    from tests.property.programs.cluster import cluster
+
+    cluster(dataset, columns, curved=curved, target_rows_per_fragment=target_rows_per_fragment)
+
+
 EXECUTE: dict[str, Any] = {
     "append": _append,
     "overwrite": _overwrite,
@@ -218,11 +271,18 @@ EXECUTE: dict[str, Any] = {
     "branch": _branch,
     "unbranch": _unbranch,
     "config": _config,
+    "index": _index,
+    "unindex": _unindex,
+    "optimize": _optimize,
+    "clone": _clone,
+    "cluster": _cluster,
 }
 
 # --- looking --------------------------------------------------------------------------------------
 
 VERSIONS_OF_ROWS = ("_row_created_at_version", "_row_last_updated_at_version")
+SYSTEM = "__lance"
+"""How the names of indices begin that libraries keep for themselves."""
 
 
 def look(dataset: Any, *, stable: bool) -> dict[str, Any]:
@@ -241,7 +301,32 @@ def look(dataset: Any, *, stable: bool) -> dict[str, Any]:
             name: (tag["branch"], tag["version"]) for name, tag in dataset.tags.list().items()
         },
         "branches": sorted(dataset.branches.list()),
+        "indices": sorted(
+            {i["name"] for i in dataset.list_indices() if not i["name"].startswith(SYSTEM)}
+        ),
     }
+
+
+def _keys(table: pa.Table) -> list[int]:
+    keys: list[int] = table.column("k").to_pylist()
+    return keys
+
+
+def text_query(dataset: Any, question: tuple[Any, ...]) -> Any:
+    """Return a full-text query as an object of the library that a dataset is of."""
+    queries = import_module(f"{type(dataset).__module__.partition('.')[0]}.query")
+    match question:
+        case ("match", column, operator, tokens):
+            return queries.MatchQuery(
+                " ".join(tokens), column, operator=queries.FullTextOperator[operator]
+            )
+        case ("phrase", column, tokens):
+            return queries.PhraseQuery(" ".join(tokens), column)
+        case ("boolean", *parts):
+            return queries.BooleanQuery(
+                [(queries.Occur[occur], text_query(dataset, inner)) for occur, inner in parts]
+            )
+    raise ValueError(question)
 
 
 def ask(dataset: Any, query: tuple[Any, ...]) -> Any:
@@ -260,4 +345,25 @@ def ask(dataset: Any, query: tuple[Any, ...]) -> Any:
         case ("filtered page", tree, offset, limit, columns):
             sql = to_sql(tree)
             return dataset.to_table(columns=list(columns), filter=sql, offset=offset, limit=limit)
+        case ("keys", tree):
+            return sorted(_keys(dataset.to_table(columns=["k"], filter=to_sql(tree))))
+        case ("nearest", search, tree, prefilter):
+            where = None if tree is None else to_sql(tree)
+            found = dataset.to_table(
+                columns=["k", "_distance"],
+                nearest=dict(search),
+                filter=where,
+                prefilter=prefilter,
+            )
+            return sorted(zip(_keys(found), found.column("_distance").to_pylist(), strict=True))
+        case ("text", question, tree, prefilter):
+            where = None if tree is None else to_sql(tree)
+            found = dataset.to_table(
+                columns=["k"],
+                full_text_query=text_query(dataset, question),
+                filter=where,
+                prefilter=prefilter,
+                limit=100_000,
+            )
+            return sorted(_keys(found))
     raise ValueError(query)

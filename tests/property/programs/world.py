@@ -17,7 +17,15 @@ from tests.interop.oracle import OracleError
 from tests.property.programs import steps
 from tests.property.programs.child import Pylance
 from tests.property.programs.generate import Surroundings
-from tests.property.programs.known import Situation, known_of, misread_filter, refusal_of
+from tests.property.programs.indices import VECTORS, is_right, random_questions
+from tests.property.programs.known import (
+    Asked,
+    Situation,
+    known_answer,
+    known_of,
+    misread_filter,
+    refusal_of,
+)
 from tests.property.programs.model import (
     Effect,
     NotApplicableError,
@@ -30,11 +38,14 @@ from tests.property.programs.model import (
     keys_alone,
     made_state,
     text_of,
+    with_index,
+    without_index,
 )
 from tests.property.programs.seen import fit, is_same, random_queries, show
 from tests.property.programs.steps import Dimensions, Step
 
 ROWS = ("append", "delete", "update", "merge")
+INDICES = {"index": with_index, "unindex": without_index}
 COLUMNS = ("add_sql", "add_data", "add_nulls", "drop", "rename", "nullable", "cast")
 
 
@@ -106,6 +117,7 @@ class World:
     tags: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     held: dict[int, Held] = field(default_factory=dict)
     numbers: Numbers = field(default_factory=Numbers)
+    past: list[Step] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
     """How often what happened, for reports."""
 
@@ -119,7 +131,7 @@ class World:
             {name: sorted(line.states) for name, line in self.lines.items()},
             {number: (held.line, held.base) for number, held in self.held.items()},
             list(self.tags),
-            [name for name in self.lines if name and name not in parents | tagged],
+            [name for name in self._branches() if name not in parents | tagged],
         )
 
     # --- steps ------------------------------------------------------------------------------------
@@ -150,10 +162,20 @@ class World:
             plan, counts = Plan([line.head]), None
         else:
             self._note_references(step)
+            self.past.append(step)
         if step.op == "unbranch":
             return step
         self._look(step, line, plan, counts)
+        if step.op == "clone":
+            name = step.args["name"]
+            self._begin(replace(step, line=name), line.states[step.args["version"]])
         return step
+
+    def _begin(self, step: Step, state: State) -> None:
+        """Look at a table that was made, and begin its line."""
+        line = self.lines[step.line] = Line({0: state})
+        self._look(step, line, Plan([state]), None)
+        line.states = {line.newest: line.head}
 
     def _create(self, step: Step) -> Step:
         state = made_state(step, self.numbers)
@@ -161,9 +183,7 @@ class World:
             steps.create(pennon, self.uri, self.dimensions, step)
         else:
             self._ask_pylance("creates", "create", self.uri, self.dimensions, step)
-        line = self.lines[None] = Line({0: state})
-        self._look(step, line, Plan([state]), None)
-        del line.states[0]
+        self._begin(step, state)
         return step
 
     def _hold(self, step: Step) -> Step:
@@ -181,11 +201,7 @@ class World:
         if step.op in ROWS:
             return self._plan_rows(step, base, head, may_fail=late or cleaned)
         if step.op in COLUMNS:
-            evolve(step, base, Numbers())
-            try:
-                return Plan([evolve(step, head, self.numbers)], may_fail=late or cleaned)
-            except NotApplicableError:
-                return Plan([], may_fail=True)
+            return self._plan_columns(step, base, head, may_fail=late or cleaned)
         if step.op == "compact":
             return Plan([replace(head, ordered=False)], may_fail=late or cleaned)
         if step.op == "overwrite":
@@ -194,8 +210,29 @@ class World:
             if step.args["version"] not in line.states:
                 raise NotApplicableError("version")
             return Plan([line.states[step.args["version"]]])
+        if step.op in INDICES:
+            return self._plan_index(step, base, head, may_fail=late or cleaned)
+        if step.op == "cluster":
+            for name in step.args["columns"]:
+                head.column(name)
+            return Plan([replace(head, ordered=False)])
         self._check_references(step)
         return Plan([head], may_fail=late or cleaned)
+
+    def _plan_columns(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
+        evolve(step, base, Numbers())
+        try:
+            return Plan([evolve(step, head, self.numbers)], may_fail=may_fail)
+        except NotApplicableError:
+            return Plan([], may_fail=True)
+
+    def _plan_index(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
+        do = INDICES[step.op]
+        do(step, base, base)
+        try:
+            return Plan([do(step, base, head)], may_fail=may_fail)
+        except NotApplicableError:
+            return Plan([], may_fail=True)
 
     def _plan_rows(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
         done = effect(step, base, self.dimensions.version)
@@ -222,8 +259,8 @@ class World:
 
     def _check_references(self, step: Step) -> None:
         args = step.args
-        if step.op in {"tag", "branch"}:
-            source = args["branch"] if step.op == "tag" else args["parent"]
+        if step.op in {"tag", "branch", "clone"}:
+            source = {"tag": args.get("branch"), "branch": args.get("parent")}.get(step.op)
             if source not in self.lines or args["version"] not in self.lines[source].states:
                 raise NotApplicableError("version")
         if step.op == "untag" and args["name"] not in self.tags:
@@ -331,6 +368,7 @@ class World:
                 raise DisagreementError(f"the two see other {name}", message)
         self._check_references_seen(step, line, ours)
         state = self._find(step, plan.outcomes, ours)
+        state = self._with_indices(step, state, set(ours["indices"]))
         wanted = plan.counts
         if counts is not None and wanted is not None and counts != wanted:
             message = f"{step}\ncounts {counts}, should be {wanted}"
@@ -341,12 +379,26 @@ class World:
         line.states[ours["version"]] = state
         self._ask_both(dataset, state, ours["rows"])
 
+    def _with_indices(self, step: Step, state: State, seen: set[str]) -> State:
+        """Return the state without the indices of vectors that went with the last rows they cover."""
+        left = tuple(i for i in state.indices if i.name in seen or i.kind not in VECTORS)
+        if {index.name for index in left} != seen:
+            message = f"{step}\n{sorted(seen)}, should be {[index.name for index in state.indices]}"
+            raise DisagreementError("indices are others", message)
+        return replace(state, indices=left)
+
+    def _branches(self) -> list[str]:
+        return sorted(name for name in self.lines if name and not steps.is_clone(name))
+
     def _check_references_seen(self, step: Step, line: Line, seen: dict[str, Any]) -> None:
         """Compare versions, tags and branches."""
+        clone = steps.is_clone(step.line)
+        if clone:
+            seen = {**seen, "tags": self.tags, "branches": self._branches()}
         if seen["tags"] != self.tags:
             message = f"{step}\n{seen['tags']}, should be {self.tags}"
             raise DisagreementError("tags are others", message)
-        branches = sorted(name for name in self.lines if name is not None)
+        branches = self._branches()
         if seen["branches"] != branches:
             message = f"{step}\n{seen['branches']}, should be {branches}"
             raise DisagreementError("branches are others", message)
@@ -378,6 +430,8 @@ class World:
     def _ask_both(self, dataset: Any, state: State, rows: pa.Table) -> None:
         """Compare answers to a few queries with what the scan found."""
         queries = random_queries(self.rng, state, rows, self.dimensions.version)
+        if self.dimensions.indexed:
+            queries = random_questions(self.rng, state)
         begun = self.pylance.begin("ask", [query for query, _ in queries])
         answers = [_answer(dataset, query) for query, _ in queries]
         theirs = self._answer_of("answers", begun)
@@ -388,22 +442,30 @@ class World:
             tree = next((part for part in query[1:] if isinstance(part, tuple)), ("constant", 1))
             misread = misread_filter(tree, state, self.dimensions)
             for name, answer in (("ours", ours), ("pylance", wanted if misread else their)):
-                if not is_same(answer, wanted):
+                if is_right(query, answer, wanted) or is_same(answer, wanted):
+                    continue
+                asked = Asked(query, state, self.dimensions, self.past)
+                known = known_answer(asked, answer) if name == "pylance" else None
+                if known is not None:
+                    self.done[f"known of pylance: {known.name}"] += 1
+                else:
                     message = f"{query}\n{show(answer)}\nshould be\n{show(wanted)}"
                     raise DisagreementError(f"{name} answers wrongly: {query[0]}", message)
 
     def check_old_versions(self) -> None:
         """Compare some versions that are still there, and all that have tags."""
-        points: list[tuple[Any, State]] = [
-            (tag, self.lines[name].states[version]) for tag, (name, version) in self.tags.items()
+        points: list[tuple[str, Any, State]] = [
+            (self.uri, tag, self.lines[name].states[version])
+            for tag, (name, version) in self.tags.items()
         ]
         for name, line in self.lines.items():
             some = self.rng.sample(sorted(line.states), min(6, len(line.states)))
-            points += [((name, version), line.states[version]) for version in some]
-        begun = [self.pylance.begin("rows_at", self.uri, point) for point, _ in points]
-        for (point, state), looking in zip(points, begun, strict=True):
+            uri, branch = steps.place_of(self.uri, name), None if steps.is_clone(name) else name
+            points += [(uri, (branch, version), line.states[version]) for version in some]
+        begun = [self.pylance.begin("rows_at", uri, point) for uri, point, _ in points]
+        for (uri, point, state), looking in zip(points, begun, strict=True):
             try:
-                ours = pennon.dataset(self.uri).checkout_version(point).to_table()
+                ours = pennon.dataset(uri).checkout_version(point).to_table()
             except Exception as error:
                 message = f"{point}\n{type(error).__name__}: {error}"
                 raise DisagreementError("ours fails when it looks back", message) from error

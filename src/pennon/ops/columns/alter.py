@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.core.units import FieldId
 from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
@@ -23,9 +22,8 @@ from pennon.ops.columns.casts import cast_column
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.columns.commits import commit_columns, commit_schema
 from pennon.ops.columns.names import check_written, find_column
+from pennon.ops.columns.nulls import check_no_nulls
 from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
-from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -97,7 +95,7 @@ def plan_alter(snapshot: Snapshot, alterations: Sequence[Alteration]) -> AlterPl
     if storage_version(manifest) == V0_1:
         altered = with_ascending_ids(manifest.schema, altered, last_id)
     for path in altered.tightened:
-        _check_no_nulls(snapshot, path)
+        check_no_nulls(snapshot, path)
     task = _plan_casts(snapshot, altered.schema, altered.cast) if altered.cast else None
     return AlterPlan(snapshot, altered.schema, task)
 
@@ -116,16 +114,6 @@ def _plan_casts(
         ColumnsTask(snapshot, files, CastColumns(inputs, new.fields), rows_at_once(inputs.arrow)),
         schema,
     )
-
-
-def _check_no_nulls(snapshot: Snapshot, path: str) -> None:
-    """Raise InvalidSchemaError if a live row has a NULL there."""
-    projection = plan_scan_projection(snapshot.manifest.schema, [path])
-    scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot)))
-    for batch in read_batches(scan, rows_at_once(projection.arrow)):
-        if pc.count(batch.column(0), mode="only_null").as_py():
-            message = f'Column "{path}" contains NULL values and cannot be made non-nullable'
-            raise InvalidSchemaError(message)
 
 
 def alter_columns(plan: AlterPlan) -> Manifest:

@@ -1,7 +1,8 @@
 """Values of a column as another type.
 
 A column may become wider or narrower, but not something else: whole numbers stay whole numbers, text
-stays text.  A value that the new type does not hold is an error, and nothing is changed.
+stays text.  A column of NULLs without a type may become anything.  A value that the new type does not hold is an
+error, and nothing is changed.
 
 Source: ``is_upcast_downcast`` of the reference; measured on pylance 14.0.2.
 """
@@ -29,7 +30,7 @@ _KINDS: Final = (
 
 def can_cast(old: pa.DataType, new: pa.DataType) -> bool:
     """Tell whether values of a type may become values of another."""
-    if old == new:
+    if old == new or t.is_null(old):
         return True
     if t.is_dictionary(old):
         return can_cast(old.value_type, new.value_type if t.is_dictionary(new) else new)
@@ -63,6 +64,8 @@ def _cast(array: Any, new: pa.DataType) -> pa.Array[Any]:
         return new.wrap_array(_cast(array, new.storage_type))
     if array.type == new:
         return array
+    if t.is_null(array.type):
+        return pa.nulls(len(array), new)
     if t.is_struct(new):
         children = [_cast(array.field(n), child.type) for n, child in enumerate(new)]
         mask = array.is_null() if array.null_count else None

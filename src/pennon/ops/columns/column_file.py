@@ -30,7 +30,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment, WrittenColumns
 from pennon.table.storage_version import storage_version
 
 
@@ -65,7 +65,7 @@ class ColumnFiles:
             for batch in self._rows(reader, batches):
                 writer.write(blobs.prepare(batch))
             blobs.finish()
-            return _ref(ref.path, writer.finish())
+            return _ref(ref.path, self.schema, writer.finish())
 
     def _open(self, sink: ObjectWriter, reader: FragmentReader) -> FileWriter[Any]:
         groups = RowGroups(borders=_borders(reader)) if self.version == V0_1 else None
@@ -104,10 +104,11 @@ def _counted(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Record
         raise ArgumentError(message)
 
 
-def _ref(name: str, written: WrittenFile) -> DataFileRef:
-    ids = tuple(FieldId(number) for number in written.field_ids)
-    numbers = written.version.to_numbers()
-    return DataFileRef(name, ids, written.column_indices, *numbers, written.size_bytes)
+def _ref(name: str, schema: Schema, made: WrittenFile) -> DataFileRef:
+    ids = tuple(FieldId(number) for number in made.field_ids)
+    columns, numbers = made.column_indices, made.version.to_numbers()
+    written = WrittenColumns(schema, ids, columns)
+    return DataFileRef(name, ids, columns, *numbers, made.size_bytes, written=written)
 
 
 def adopt_file(snapshot: Snapshot, name: str, number: FragmentId) -> Fragment:

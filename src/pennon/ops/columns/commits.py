@@ -38,6 +38,7 @@ def commit_columns(
 def commit_grown(
     snapshot: Snapshot,
     update: Update,
+    fragments: Iterable[Fragment],
     schema: Schema,
     properties: Mapping[str, str],
     *,
@@ -45,13 +46,13 @@ def commit_grown(
 ) -> Manifest:
     """Give the table a new schema, and move rows as an update does, at once.
 
-    An update says nothing of a schema, so this is a merge of columns, which brings all fragments; it
+    ``fragments`` are those of the version, with the files of columns that were written anew.  An update says nothing of a schema, so this is a merge of columns, which brings all fragments; it
     follows no other writer's change of rows.
     """
     manifest = snapshot.manifest
     changed = {each.id: each for each in update.updated}
     gone = set(update.removed_ids)
-    kept = (changed.get(each.id, each) for each in manifest.fragments if each.id not in gone)
+    kept = (changed.get(each.id, each) for each in fragments if each.id not in gone)
     new = with_fresh_ids(update.new, manifest.last_fragment_id)
     merge = Merge(
         (*kept, *new),

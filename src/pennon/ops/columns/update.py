@@ -77,7 +77,9 @@ class _UpdatedColumns:
 
 def _choose(is_new: Any, new: pa.Array[Any], old: pa.Array[Any]) -> pa.Array[Any]:
     """Return the new values where they are wanted, else the old ones; any type will do."""
-    both: pa.Array[Any] = pa.concat_arrays([new, old.cast(new.type)])
+    if old.type != new.type:
+        old = old.cast(new.type)
+    both: pa.Array[Any] = pa.concat_arrays([new, old])
     rows = np.arange(len(new))
     return both.take(pa.array(np.where(np.asarray(is_new), rows, rows + len(new))))
 

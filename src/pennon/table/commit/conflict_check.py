@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_in_order
-from pennon.core.units import MIB, DatasetVersion, FragmentId
-from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
+from pennon.core.units import MIB, DatasetVersion, FieldId, FragmentId
+from pennon.errors import FormatError, IncompatibleConflict, NotFoundError, RetryableConflict
 from pennon.table.commit.new_files import check_new_files
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.commit.rebase import (
@@ -22,6 +22,7 @@ from pennon.table.commit.rebase import (
 from pennon.table.flags import check_writable
 from pennon.table.manifest import Manifest
 from pennon.table.naming import transaction_path
+from pennon.table.operations import Append
 from pennon.table.transaction import Transaction
 from pennon.table.transaction_wire import read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
@@ -38,6 +39,8 @@ class Mine:
     wire: bytes
     affected: Affected
     adds_keys: bool = False
+    dropped: set[FieldId] = field(default_factory=set)
+    """Fields of the new files that a version judged so far does not have."""
 
     def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> Mine:
         """Return what is to be committed on top of ``head``."""
@@ -82,7 +85,29 @@ def judge_newer(
         )
         if mine.adds_keys and other is not None:
             check_adds_no_rows(other, manifest.version)
+        _check_fields_stay(mine, manifest)
     return shared
+
+
+def _check_fields_stay(mine: Mine, manifest: Manifest) -> None:
+    """Raise RetryableConflict if the table gave the id of a field of appended files to another column.
+
+    A column that was dropped leaves its id free once no data file has it, and the next new one takes it.
+    """
+    operation = mine.transaction.operation
+    if not isinstance(operation, Append):
+        return  # the others conflict with what adds a column
+    files = {file.field_ids for fragment in operation.fragments for file in fragment.files}
+    ids = {number for each in files for number in each}
+    there = {each.id for each in manifest.schema.walk()}
+    again = sorted(mine.dropped & there)
+    if again:
+        message = (
+            f"Commit conflict for version {manifest.version}: field id {again[0]} of the new files was that of "
+            "a column that was dropped, and another column has it now; write the rows again"
+        )
+        raise RetryableConflict(message)
+    mine.dropped.update(ids - there)
 
 
 def _newer(

@@ -297,8 +297,9 @@ def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
     with pytest.raises(OSError, match='Cannot cast column "x" from Null'):
         lance.dataset(tmp_path).alter_columns({"path": "x", "data_type": pa.string()})
     ours = pennon.dataset(tmp_path)
-    kinds = {"x": pa.string(), "s.v": pa.list_(pa.int32()), "l.item": pa.float64()}
-    ours.alter_columns(*({"path": path, "data_type": kind} for path, kind in kinds.items()))
+    kinds: dict[str, Any] = {"x": pa.string(), "s.v": pa.list_(pa.int32()), "l.item": pa.float64()}
+    changes: list[Any] = [{"path": path, "data_type": kind} for path, kind in kinds.items()]
+    ours.alter_columns(*changes)
     row = {"id": 4, "x": "t", "s": {"v": [7], "w": 4}, "l": [0.5]}
     theirs = lance.dataset(tmp_path)
     theirs.insert(pa.Table.from_pylist([row], theirs.schema))

@@ -12,8 +12,11 @@ from pyspark.sql import SparkSession
 import pennon
 import pennon.spark
 from pennon.errors import RetryableConflict
-from pennon.spark import LanceTable, change_operations
+from pennon.ops.commit import commit_on
+from pennon.spark import LanceTable
 from tests.spark.small_table import ROWS, make, rows_of
+
+COMMIT = "pennon.spark.change_operations.commit_on"
 
 
 def test_columns_that_differ_by_case_alone_each_get_their_own(
@@ -123,17 +126,16 @@ def test_a_change_by_addresses_is_not_done_again_in_another_version(
     make(uri)
     table = LanceTable.forPath(spark, uri)
     table.delete("key = 'a'")
-    commit = change_operations.commit_on
 
     def late(*arguments: Any, **named: Any) -> Any:
-        monkeypatch.setattr(change_operations, "commit_on", commit)
+        monkeypatch.setattr(COMMIT, commit_on)
         pennon.dataset(uri).optimize.compact_files()
-        return commit(*arguments, **named)
+        return commit_on(*arguments, **named)
 
-    monkeypatch.setattr(change_operations, "commit_on", late)
+    monkeypatch.setattr(COMMIT, late)
     with pytest.raises(RetryableConflict):
         table.delete("_rowaddr = 1")
     assert rows_of(uri) == ROWS[1:]
-    monkeypatch.setattr(change_operations, "commit_on", late)
+    monkeypatch.setattr(COMMIT, late)
     table.delete("key = 'b'")
     assert rows_of(uri) == ROWS[2:]

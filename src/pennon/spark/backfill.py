@@ -46,9 +46,11 @@ from pennon.spark.conditions import (
 from pennon.spark.conflicts import are_addresses, with_conflict_retries
 from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.names import find_name
 from pennon.spark.row_changes import analysed, quoted
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import ADDRESS, address_frame, fragment_frame
+from pennon.spark.session import is_case_sensitive
 from pennon.spark.task_errors import typed_errors
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, lance_schema
 from pennon.table.fragment import Fragment
@@ -264,15 +266,16 @@ def _of_frame(spark: SparkSession, snapshot: Snapshot, wanted: Backfill, frame: 
             "if it has that"
         )
         raise ArgumentError(message)
-    given = {name.lower(): name for name in frame.columns}
+    cases, given = is_case_sensitive(spark), []
     for key in keys:
         if key not in SYSTEM_COLUMNS:
             find_column(snapshot.manifest.schema, key)
-        if key.lower() not in given:
+        name = find_name(key, frame.columns, case_sensitive=cases)
+        if name is None:
             message = f"the DataFrame has no column {key!r}; it has {', '.join(frame.columns)}"
             raise ArgumentError(message)
-    is_key = {key.lower() for key in keys}
-    new = [name for name in frame.columns if name.lower() not in is_key]
+        given.append(name)
+    new = [name for name in frame.columns if name not in given]
     if not new:
         message = f"the DataFrame has no column beside {', '.join(keys)}"
         raise ArgumentError(message)
@@ -281,7 +284,7 @@ def _of_frame(spark: SparkSession, snapshot: Snapshot, wanted: Backfill, frame: 
     notes = _notes(wanted, task, repr((keys, shown.schema.simpleString())))
     is_address = len(keys) == 1 and are_addresses(snapshot, keys)
     values = [sf.col(quoted(name)) for name in new]
-    by_key = [sf.col(quoted(given[key.lower()])) for key in keys]
+    by_key = [sf.col(quoted(name)) for name in given]
 
     def write(rest: Snapshot) -> list[Fragment]:
         if is_address:

@@ -44,6 +44,7 @@ from pennon.spark.row_write import (
 from pennon.spark.rows_found import delete_found, translated
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of, reads_whole_fragments
+from pennon.spark.session import is_case_sensitive
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
 
@@ -82,10 +83,11 @@ def _tested(df: DataFrame, plan: TablePlan, condition: Condition) -> DataFrame:
     """
     rows = df
     table = () if plan.base is None else spark_schema(schema_to_arrow(plan.base.schema)).fields
+    cases = is_case_sensitive(df.sparkSession)
     names = [field.name for field in table]
     named = columns_named([condition], names, None)
     for field in table:
-        is_given = find_name(field.name, df.columns, case_sensitive=False) is not None
+        is_given = find_name(field.name, df.columns, case_sensitive=cases) is not None
         if field.name in named and not is_given:
             rows = rows.withColumn(field.name, sf.lit(None).cast(field.dataType))
     passes = sf.lit(True)  # noqa: FBT003 - a literal

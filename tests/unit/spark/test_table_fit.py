@@ -119,6 +119,34 @@ def test_a_void_field_takes_the_type_of_its_values() -> None:
     assert fit_columns(table, struct(("x", st.NullType())), STRICT).table.equals(table)
 
 
+WIDER = [
+    (pa.int8(), st.ShortType(), pa.int16()),
+    (pa.int32(), st.DoubleType(), pa.float64()),
+    (pa.int64(), st.DoubleType(), pa.int64()),
+    (pa.int32(), st.FloatType(), pa.int32()),
+    (pa.int32(), st.DecimalType(12, 2), pa.decimal128(12, 2)),
+    (pa.int32(), st.DecimalType(11, 2), pa.int32()),
+    (pa.int64(), st.DecimalType(19, 0), pa.decimal128(19, 0)),
+    (pa.uint32(), st.DecimalType(20, 1), pa.decimal128(20, 1)),
+    (pa.uint64(), st.DecimalType(38, 0), pa.uint64()),
+    (pa.decimal128(4, 2), st.DecimalType(6, 3), pa.decimal128(6, 3)),
+    (pa.decimal128(4, 2), st.DecimalType(6, 5), pa.decimal128(4, 2)),
+    (pa.float16(), st.FloatType(), pa.float16()),
+    (pa.float32(), st.DoubleType(), pa.float64()),
+    (pa.date32(), st.TimestampNTZType(), pa.timestamp("us")),
+]
+
+
+@pytest.mark.parametrize(("stored", "given", "wanted"), WIDER)
+def test_a_column_widens_to_types_that_hold_all_its_values(
+    stored: pa.DataType, given: st.DataType, wanted: pa.DataType
+) -> None:
+    field = pa.field("x", stored)
+    assert fit_value(field, given, MERGING).type == wanted
+    if not pa.types.is_date(stored):
+        assert fit_value(field, given, STRICT) is field
+
+
 def test_columns_that_do_not_fit_stay_when_a_table_grows() -> None:
     given = struct(("id", st.StringType()), ("u8", st.LongType()), ("NEW", st.LongType()))
     grown = grown_columns(TABLE, given, MERGING)

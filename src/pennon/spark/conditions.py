@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from pennon.spark.names import name_parts
 from pennon.spark.scan_task import pushed_predicate
 from pennon.spark.types import arrow_schema
 
@@ -26,7 +27,7 @@ Condition: TypeAlias = str | Column
 
 _STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
 """All columns; a Column shows a product as ``*(a, b)``."""
-_NAME = r"[\w`]+"
+_NAME = r"`(?:[^`]|``)*`|\w+"
 _LOOKS_ASIDE = re.compile(r"\bover\b|window", re.IGNORECASE)
 
 
@@ -121,7 +122,7 @@ def _may_name(text: str, name: str, alias: str | None) -> bool:
     pattern = rf"(?:({_NAME})\s*\.\s*)?`?(?<!\w){re.escape(name.replace('`', '``'))}(?!\w)"
     for found in re.finditer(pattern, text, re.IGNORECASE):
         before = found.group(1)
-        if before is None or alias is None or before.strip("`").lower() == alias.lower():
+        if before is None or alias is None or name_parts(before)[0].lower() == alias.lower():
             return True
     return False
 

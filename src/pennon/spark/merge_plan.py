@@ -21,6 +21,7 @@ from pennon.ops.columns.add import plan_null_columns
 from pennon.ops.rows.change_rows import Change, ChangeTask, Clause, plan_change
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conditions import Condition, as_column, columns_named
+from pennon.spark.names import meanings
 from pennon.spark.row_changes import CLAUSE, analysed, choose_values, quoted
 from pennon.spark.scan_frame import ADDRESS, address_frame
 from pennon.spark.types import lance_schema
@@ -216,7 +217,9 @@ def assigned_columns(
             raise ArgumentError(message)
         if path:
             parts.add(name)
-            whole = found.get(name, sf.col(f"{alias}.{quoted(name)}" if alias else quoted(name)))
+            whole = found.get(
+                name, sf.col(".".join(quoted(each) for each in (alias, name) if each))
+            )
             found[name] = whole.withField(path, as_column(value))
         else:
             found[name] = as_column(value)
@@ -228,17 +231,10 @@ def assigned_path(said: str, names: Sequence[str], alias: str | None) -> tuple[s
 
     The table's alias may stand before it.  Raises ArgumentError if there is none.
     """
-    texts = [said]
-    if alias is not None and said.lower().startswith(f"{alias.lower()}."):
-        texts.append(said[len(alias) + 1 :])
     lower = {name.lower(): name for name in names}
-    for text in texts:
-        plain = text[1:-1].replace("``", "`") if text[:1] == text[-1:] == "`" else text
-        if plain.lower() in lower:
-            return plain if plain in names else lower[plain.lower()], ""
-        top, _, rest = text.partition(".")
-        if rest and top.strip("`").lower() in lower:
-            return lower[top.strip("`").lower()], rest
+    for top, *rest in meanings(said, alias):
+        if top.lower() in lower:
+            return top if top in names else lower[top.lower()], ".".join(map(quoted, rest))
     message = f"the table has no column {said!r}; it has {', '.join(names)}"
     raise ArgumentError(message)
 
@@ -254,9 +250,11 @@ def evolved(snapshot: Snapshot, merge: Merge) -> Snapshot:
     names = {name.lower() for name in schema_to_arrow(snapshot.manifest.schema).names}
     takes_all = any(each.values is None for each in merge.clauses)
     set_names = {
-        name.removeprefix(f"{merge.alias}.").lower()
+        parts[0].lower()
         for each in merge.clauses
-        for name in each.values or {}
+        for said in each.values or {}
+        for parts in meanings(said, merge.alias)
+        if len(parts) == 1
     }
     new = [
         field

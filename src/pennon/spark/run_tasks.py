@@ -15,6 +15,7 @@ under names that nobody else chooses, and those of other attempts are files that
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,7 @@ Progress: TypeAlias = Callable[[int, int], object]
 POLL_SECONDS: Final = 0.5
 MESSAGES: Final = "number long, message binary"
 """What tasks hand over, in Spark's words: workers load no PySpark for it."""
+_PLAIN: Final = re.compile(r"\w+")
 _TARGET: Final = "target"
 _GROUP: Final = "spark.jobGroup.id"
 
@@ -73,13 +75,28 @@ class RunBlocks:
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """``mapInArrow`` function of a task that takes rows."""
+    """``mapInArrow`` function of a task that takes rows; ``names``: what their columns are called, see `named`."""
 
     task: RowsTask
+    names: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do what is to be done with the rows of a partition."""
+        names = self.names
+        if names is not None:
+            batches = (batch.rename_columns(list(names)) for batch in batches)
         yield message_batch(0, self.task(batches))
+
+
+def named(rows: DataFrame) -> tuple[DataFrame, tuple[str, ...] | None]:
+    """Return a DataFrame as ``mapInArrow`` can take it, and the names of its columns if they had to change.
+
+    PySpark asks for each column by its name without quotes, so a backtick or a star in one ends the call.
+    """
+    names = tuple(rows.columns)
+    if all(_PLAIN.fullmatch(name) for name in names):
+        return rows, None
+    return rows.toDF(*(f"__pennon_c{at}" for at in range(len(names)))), names
 
 
 def run_tasks(
@@ -103,7 +120,8 @@ def run_on_rows(
     ``progress`` is told of.
     """
     with _watched(rows.sparkSession, count, progress):
-        found = rows.mapInArrow(RunRows(task), MESSAGES).collect()
+        plain, names = named(rows)
+        found = plain.mapInArrow(RunRows(task, names), MESSAGES).collect()
     return [bytes(row.message) for row in found]
 
 

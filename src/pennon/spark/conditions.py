@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -28,6 +28,8 @@ Condition: TypeAlias = str | Column
 _STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
 """All columns; a Column shows a product as ``*(a, b)``."""
 _NAME = r"`(?:[^`]|``)*`|\w+"
+_LEFT_TO_SPARK: Final = ("\\", "--", "/*", '"')
+"""Settings of the session say what these mean: double quotes may stand around a text or a column's name."""
 _LOOKS_ASIDE = re.compile(r"\bover\b|window", re.IGNORECASE)
 
 
@@ -134,7 +136,7 @@ def predicate_of(
     text: Condition, schema: st.StructType, stored: pa.Schema, alias: str | None = None
 ) -> Predicate | None:
     """Return a condition as one of our scans, if it has Spark's answer for every row; else None."""
-    if not isinstance(text, str) or "\\" in text or "--" in text or "/*" in text:
+    if not isinstance(text, str) or any(sign in text for sign in _LEFT_TO_SPARK):
         return None
     found = _translation(schema, alias).condition(text)
     return None if found is None else pushed_predicate([found], arrow_schema(schema), stored)
@@ -147,7 +149,11 @@ def literals_of(
     translation = _translation(schema, None)
     found: dict[str, pa.Scalar] = {}
     for name, text in values.items():
-        if name not in schema.names or not isinstance(text, str) or "\\" in text:
+        if (
+            name not in schema.names
+            or not isinstance(text, str)
+            or any(sign in text for sign in _LEFT_TO_SPARK)
+        ):
             return None
         scalar = translation.scalar(text, name, stored.field(name).type)
         if scalar is None:

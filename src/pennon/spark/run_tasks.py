@@ -26,6 +26,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from pennon.spark.inference import planned
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -112,16 +114,23 @@ def run_tasks(
 
 
 def run_on_rows(
-    rows: DataFrame, task: RowsTask, *, count: int = 0, progress: Progress | None = None
+    rows: DataFrame,
+    task: RowsTask,
+    *,
+    count: int = 0,
+    progress: Progress | None = None,
+    joins: bool = False,
 ) -> list[bytes]:
     """Return what a task says of each partition of a DataFrame.
 
     ``count`` is the number of all Spark tasks that this takes, those that come before among them, which
-    ``progress`` is told of.
+    ``progress`` is told of.  ``joins``: the rows are those of a join of ours (`pennon.spark.inference`).
     """
     with _watched(rows.sparkSession, count, progress):
         plain, names = named(rows)
-        found = plain.mapInArrow(RunRows(task, names), MESSAGES).collect()
+        messages = plain.mapInArrow(RunRows(task, names), MESSAGES)
+        with planned(messages, len(plain.columns) if joins else 0):
+            found = messages.collect()
     return [bytes(row.message) for row in found]
 
 

@@ -77,6 +77,7 @@ _MODULES = (
     "io",
     "optimize",
     "progress",
+    "query",
     "schema",
     "spark",
     "udf",

@@ -36,6 +36,7 @@ HOMES: Final = {
     "DeleteResult": "pennon.dataset.rows",
     "FragmentMetadata": "pennon.dataset.metadata",
     "Index": "pennon.dataset.operation",
+    "IndexConfig": "pennon.dataset.indices",
     "IndexProgress": "pennon.ops.index.progress",
     "IndexFile": "pennon.dataset.operation",
     "LANCE_COMMIT_MESSAGE_KEY": "pennon.dataset.operation",

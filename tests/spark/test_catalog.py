@@ -108,7 +108,7 @@ def test_tags_branches_and_times_are_options(catalog: SparkSession, table: Lance
     branch.delete("key IN ('a', 'b')")
     ds.tags.create("tried", ("try/it", branch.version))
     table.delete("key = 'a'")
-    made = pennon.dataset(table.uri, version=1).get_version()["timestamp"]
+    made = pennon.dataset(table.uri, version=1).get_version()["timestamp"].astimezone()
 
     def load(**options: str) -> int:
         return catalog.read.format("lance").options(**options).load(table.uri).count()

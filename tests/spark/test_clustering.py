@@ -66,6 +66,19 @@ def test_z_order_keeps_rows_ids_and_versions(scattered: LanceTable, uri: str) ->
     assert json.loads(line.operationParameters["zOrderBy"]) == ["x", "y"]
 
 
+@pytest.mark.parametrize("columns", [["x"], ["time"]])
+def test_z_order_of_one_column_sorts_by_it(
+    scattered: LanceTable, uri: str, columns: list[str]
+) -> None:
+    before = seen(uri)
+    scattered.optimize().executeZOrderBy(columns, target_rows_per_fragment=300)
+    assert seen(uri) == before
+    values = lance.dataset(uri).to_table(columns=columns).column(0).to_pylist()
+    assert values == sorted(values)
+    (line,) = scattered.history(1).collect()
+    assert json.loads(line.operationParameters["zOrderBy"]) == columns
+
+
 def test_sort_of_some_fragments(scattered: LanceTable, uri: str) -> None:
     before = seen(uri)
     first = [each.fragment_id for each in lance.dataset(uri).get_fragments()]

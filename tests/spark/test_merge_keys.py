@@ -160,6 +160,20 @@ def test_dates_beyond_those_of_python_are_keys(spark: SparkSession, uri: str) ->
     assert {n: row[-1] for n, row in rows_of(uri).items() if row[-1]} == {1: 6, -1: 5}
 
 
+@pytest.mark.parametrize("count", [2, 1500])
+def test_dates_before_the_year_1000_are_keys(spark: SparkSession, uri: str, count: int) -> None:
+    """One by one, and as the ends of a range."""
+    make(uri, "ZONEMAP")
+    rows = spark.range(count).selectExpr(
+        "-1 AS n", "date_add(DATE '0001-01-01', int(id)) AS k", "5L AS w"
+    )
+    rows = rows.union(spark.sql("SELECT 0, DATE '2026-01-02', 6L"))
+    told = upsert(uri, rows, "t.day = s.k")
+    assert (told.num_updated_rows, told.num_inserted_rows) == (1, count)
+    found = pennon.dataset(uri).to_table(filter="v = 6").to_pylist()
+    assert [row["id"] for row in found] == [1]
+
+
 def test_rows_that_match_nothing_are_still_found(spark: SparkSession, uri: str) -> None:
     make(uri, "BTREE")
     rows = spark.createDataFrame([(1,)], "k int")

@@ -246,7 +246,7 @@ def test_partitions_follow_fragments_and_split_by_bytes(spark: SparkSession, sto
 
 def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"a": [1, 2], "b": ["x", "y"]}), uri)
-    first = pennon.dataset(uri).versions()[0]["timestamp"]
+    first = pennon.dataset(uri).versions()[0]["timestamp"].astimezone()
     pennon.write_dataset(pa.table({"a": [3], "b": ["z"]}), uri, mode="append")
 
     def load(**options: str | int | bool) -> list[tuple[object, ...]]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pennon.dataset.compaction import CompactionMetrics as CompactionMetrics
     from pennon.dataset.delta import DatasetDelta as DatasetDelta
     from pennon.dataset.fragment import LanceFragment as LanceFragment
+    from pennon.dataset.indices import IndexConfig as IndexConfig
     from pennon.dataset.lance_dataset import LanceDataset as LanceDataset
     from pennon.dataset.maintenance import DatasetOptimizer as DatasetOptimizer
     from pennon.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pennon.dataset.open import write_dataset as write_dataset
     from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
     from pennon.dataset.operation import Index as Index
+    from pennon.dataset.operation import IndexFile as IndexFile
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.refs import Branch as Branch
@@ -60,6 +62,8 @@ __all__ = [
     "DeleteResult",
     "FragmentMetadata",
     "Index",
+    "IndexConfig",
+    "IndexFile",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

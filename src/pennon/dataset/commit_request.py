@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class CommitRequest:
     store: Store
     policy: CommitPolicy
     detached: bool
-    storage_options: Mapping[str, str] | None
+    storage_options: Mapping[str, str] | None = field(repr=False)
     base: Manifest | None
     session: Session | None
 

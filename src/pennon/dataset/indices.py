@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pennon.table import indices as table_indices
 
 
+_METRIC: Final = "L2"
+_ROW: Final = "row"
+"""A document of a full-text index is a row, not an element of a list."""
 _MEANT: Final = "max_token_length"
 """The one parameter of which None is a value: tokens may be of any length."""
 
@@ -90,6 +93,8 @@ class DatasetIndices(DatasetBase):
         fragment_ids: Iterable[int] | None = None,
         index_uuid: str | None = None,
         progress_callback: Any = None,
+        format_version: int | str | None = None,
+        document_granularity: Any = _ROW,
         **parameters: Any,
     ) -> None:
         """Make an index of a column, and turn the handle to the version that has it.
@@ -114,6 +119,7 @@ class DatasetIndices(DatasetBase):
         >>> table.to_table(filter="id = 7").num_rows
         1
         """
+        parameters |= _text_options(format_version, document_granularity)
         kind, chosen = _chosen(index_type, parameters)
         if fragment_ids is not None:
             fragments = ops.fragments_of(self._snapshot, fragment_ids)
@@ -244,31 +250,83 @@ class DatasetIndices(DatasetBase):
 
     def create_index_uncommitted(
         self,
-        column: str,
+        column: str | Sequence[str],
         index_type: str | IndexConfig,
         name: str | None = None,
-        *,
+        metric: str = _METRIC,
+        replace: bool = False,
+        num_partitions: int | None = None,
+        ivf_centroids: Any = None,
+        pq_codebook: Any = None,
+        num_sub_vectors: int | None = None,
+        accelerator: Any = None,
+        index_cache_size: int | None = None,
+        shuffle_partition_batches: int | None = None,
+        shuffle_partition_concurrency: int | None = None,
+        ivf_centroids_file: str | None = None,
+        precomputed_partition_dataset: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        filter_nan: bool = True,
+        train: bool = True,
         fragment_ids: Iterable[int] | None = None,
         index_uuid: str | None = None,
+        *,
+        target_partition_size: int | None = None,
+        streaming_sample_rate: int | None = None,
+        streaming_coreset_rate: int | None = None,
+        streaming_refine_passes: int | None = None,
+        skip_transpose: bool = False,
+        rabitq_model: str | None = None,
+        format_version: int | str | None = None,
+        document_granularity: Any = _ROW,
         **parameters: Any,
     ) -> Index:
         """Make a segment of an index for some fragments, and return its entry; nothing is committed.
 
         Segments are merged by `merge_existing_index_segments`, and committed by
-        `commit_existing_index_segments`.  ``index_uuid`` names the folder of this one.  Raises as `create_scalar_index` does.
+        `commit_existing_index_segments`.  ``index_uuid`` names the folder of this one.  The other arguments are those of
+        `create_index` and `create_scalar_index`.  ``replace`` has no effect: the commit says which segments go.  Raises
+        as `create_scalar_index` does, and UnsupportedError for ``train=False``.
         """
         if fragment_ids is None:
             message = "create_index_uncommitted requires fragment_ids for distributed index build"
             raise ArgumentError(message)
-        kind, chosen = _chosen(index_type, parameters)
+        if not train:
+            message = "create_index_uncommitted(train=False): a segment without rows is not made; leave the call out"
+            raise UnsupportedError(message)
+        only = _one_column(column)
+        parameters |= _text_options(format_version, document_granularity)
+        vectors = {
+            "metric": metric,
+            "num_partitions": num_partitions,
+            "ivf_centroids": ivf_centroids,
+            "pq_codebook": pq_codebook,
+            "num_sub_vectors": num_sub_vectors,
+            "accelerator": accelerator,
+            "index_cache_size": index_cache_size,
+            "shuffle_partition_batches": shuffle_partition_batches,
+            "shuffle_partition_concurrency": shuffle_partition_concurrency,
+            "ivf_centroids_file": ivf_centroids_file,
+            "precomputed_partition_dataset": precomputed_partition_dataset,
+            "target_partition_size": target_partition_size,
+            "streaming_sample_rate": streaming_sample_rate,
+            "streaming_coreset_rate": streaming_coreset_rate,
+            "streaming_refine_passes": streaming_refine_passes,
+            "skip_transpose": skip_transpose or None,
+            "rabitq_model": rabitq_model,
+        }
+        kind = index_type if isinstance(index_type, str) else index_type.index_type
+        if not ops.is_vector_kind(kind) and metric == _METRIC:
+            del vectors["metric"]
+        kind, chosen = _chosen(index_type, {**_present(vectors), **parameters})
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
         build: IndexBuild
         if ops.is_vector_kind(kind):
             build = ops.plan_vector_index(
-                self._snapshot, column, kind, name, chosen, fragments, replace=False
+                self._snapshot, only, kind, name, chosen, fragments, replace=False
             )
         else:
-            build = ops.plan_index(self._snapshot, column, kind, name, chosen, fragments)
+            build = ops.plan_index(self._snapshot, only, kind, name, chosen, fragments)
         if index_uuid is not None:
             build = ops.in_folder(build, index_uuid)
         return _shown(ops.build_index(build))
@@ -361,6 +419,13 @@ def _one_column(column: str | Sequence[str]) -> str:
         message = f"an index is of one column, got {names}"
         raise ArgumentError(message)
     return names[0]
+
+
+def _text_options(format_version: int | str | None, granularity: Any) -> dict[str, Any]:
+    """Return the options of full-text indices that are not pylance's defaults."""
+    is_row = getattr(granularity, "value", granularity) in {None, _ROW}
+    found = {} if is_row else {"document_granularity": granularity}
+    return found if format_version is None else {**found, "format_version": format_version}
 
 
 def _present(parameters: Mapping[str, Any]) -> dict[str, Any]:

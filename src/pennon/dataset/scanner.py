@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
+from pennon.core.extras import not_installed
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
 from pennon.scan.batches import rebatch
@@ -175,8 +177,10 @@ class LanceScanner(ArrowScanner):
         """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or
-        ``descriptions`` of where they lie.
+        ``descriptions`` of where they lie.  Raises ModuleNotFoundError if pandas is not installed.
         """
+        if find_spec("pandas") is None:
+            raise not_installed("pandas", "to_pandas")
         check_blob_mode(blob_mode)
         if blob_mode == "descriptions" or not blob_paths(self.projected_schema):
             return self.to_table().to_pandas(**kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 
 from pennon.compat.arguments import refuse, unknown_option
@@ -78,7 +78,7 @@ class WriteOptions:
     rows_per_zone: int | None = None
     data_storage_version: str | None = None
     use_legacy_format: bool | None = None
-    storage_options: Mapping[str, str] | None = None
+    storage_options: Mapping[str, str] | None = field(default=None, repr=False)
     commit_lock: CommitLock | None = None
     progress: FragmentWriteProgress | None = None
     enable_v2_manifest_paths: bool = True

@@ -4,8 +4,13 @@ A name is imported when it is first used: Spark starts its Python workers anew a
 that reads needs nothing of what writes (140 ms of 310 that the imports took).
 """
 
+import os
+import shutil
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+
+from pennon.core.extras import not_installed
 
 if TYPE_CHECKING:
     from pennon.spark.functions import ingest as ingest
@@ -51,6 +56,34 @@ _HOMES: Final = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        try:
+            home = import_module(_HOMES[name])
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "pyspark":
+                raise not_installed("pyspark", f"pennon.spark.{name}") from error
+            raise
+        return getattr(home, name)
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def _name_python() -> None:
+    """Let Spark start its Python workers with this interpreter, if its JVM is still to come.
+
+    Spark takes the first ``python3`` on PATH, which is another one where the environment is not activated (an IDE, a
+    notebook, cron): it has no Pennon, and ``format("lance")`` ends in DATA_SOURCE_NOT_FOUND.
+    """
+    context = sys.modules.get("pyspark.core.context")
+    runs = context is not None and context.SparkContext._gateway is not None  # noqa: SLF001 - PySpark has no other way
+    if runs or "PYSPARK_PYTHON" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    first = shutil.which("python3")
+    if first is None or _folder(first) != _folder(sys.executable):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+def _folder(program: str) -> str:
+    return os.path.dirname(os.path.abspath(program))  # noqa: PTH100, PTH120 - pathlib is not imported yet
+
+
+_name_python()

@@ -73,7 +73,7 @@ class Measure:
     @property
     def in_spark(self) -> Column:
         """Return the function as Spark's own."""
-        column = sf.lit(1) if self.column == ALL_ROWS else sf.col(self.column)
+        column = sf.lit(1) if self.column == ALL_ROWS else _column(self.column)
         found: Column = getattr(sf, self.function)(column)
         return found.alias(self.name)
 
@@ -102,7 +102,7 @@ def aggregate_frame(
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not all(_is_key(schema, key) for key in keys):
         rows = frame_of(spark, snapshot, options, where)
-        return rows.groupBy(*keys).agg(*(each.in_spark for each in measures))
+        return rows.groupBy(*map(_column, keys)).agg(*(each.in_spark for each in measures))
     partials = _partial_frame(spark, snapshot, options, where, schema, keys, known)
     by_name = [sf.col(quoted(key)) for key in keys]
     pairs = zip(measures, known, strict=True)
@@ -126,6 +126,11 @@ def measures_of(aggregate: Mapping[str, str | Sequence[str]]) -> list[Measure]:
                 raise ArgumentError(message)
             found.append(Measure(function, column))
     return found
+
+
+def _column(name: str) -> Column:
+    """Return a column, or with dots a field of a struct."""
+    return sf.col(name if "." in name else quoted(name))
 
 
 def _keys(group_by: Sequence[str]) -> list[str]:

@@ -87,7 +87,7 @@ class Backfill:
     output_schema: pa.Schema | None = None
     batch_rows: int | None = None
     fixed_size_lists: Mapping[str, int] = field(default_factory=dict)
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from pennon.spark.names import name_parts
 from pennon.spark.scan_task import pushed_predicate
 from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 
@@ -26,7 +27,9 @@ Condition: TypeAlias = str | Column
 
 _STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
 """All columns; a Column shows a product as ``*(a, b)``."""
-_NAME = r"[\w`]+"
+_NAME = r"`(?:[^`]|``)*`|\w+"
+_LEFT_TO_SPARK: Final = ("\\", "--", "/*", '"')
+"""Settings of the session say what these mean: double quotes may stand around a text or a column's name."""
 _LOOKS_ASIDE = re.compile(r"\bover\b|window", re.IGNORECASE)
 
 
@@ -141,7 +144,7 @@ def _may_name(text: str, name: str, alias: str | None, *, is_alone: bool = True)
     for found in re.finditer(pattern, text, re.IGNORECASE):
         before = found.group(1)
         if alias is not None and before is not None:
-            if before.strip("`").lower() == alias.lower():
+            if name_parts(before)[0].lower() == alias.lower():
                 return True
         elif is_alone:
             return True
@@ -155,7 +158,7 @@ def predicate_of(
     text: Condition, schema: st.StructType, stored: pa.Schema, alias: str | None = None
 ) -> Predicate | None:
     """Return a condition as one of our scans, if it has Spark's answer for every row; else None."""
-    if not isinstance(text, str) or "\\" in text or "--" in text or "/*" in text:
+    if not isinstance(text, str) or any(sign in text for sign in _LEFT_TO_SPARK):
         return None
     found = _translation(schema, alias).condition(text)
     return None if found is None else pushed_predicate([found], arrow_schema(schema), stored)
@@ -168,7 +171,11 @@ def literals_of(
     translation = _translation(schema, None)
     found: dict[str, pa.Scalar] = {}
     for name, text in values.items():
-        if name not in schema.names or not isinstance(text, str) or "\\" in text:
+        if (
+            name not in schema.names
+            or not isinstance(text, str)
+            or any(sign in text for sign in _LEFT_TO_SPARK)
+        ):
             return None
         scalar = translation.scalar(text, name, stored.field(name).type)
         if scalar is None:

@@ -21,11 +21,11 @@ from pennon.spark.aggregate_frame import aggregate_frame
 from pennon.spark.conditions import Condition
 from pennon.spark.evolution import WidenFragment
 from pennon.spark.messages import parse_fragments
+from pennon.spark.moments import moment_in
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
-    as_moment,
     parse_fixed_size_lists,
 )
 from pennon.spark.partial_overwrite import overwrite_keys, overwrite_where
@@ -87,7 +87,8 @@ def read(
     partition.  Rows keep the table's order.
 
     ``version``: a number, or a tag's name, for which there is ``tag``, too; ``branch``: numbers, times
-    and the newest version are those of the branch; ``asof``: a time, as text an ISO one.
+    and the newest version are those of the branch; ``asof``: a time, as text an ISO one, in the session's
+    zone if it says none (a ``datetime`` without a zone is one of this machine, as PySpark takes it).
 
     ``limit``: so many rows, the first ones; a small number of them comes through this process,
     without a job, and so do few rows that pass a ``filter``, where little has to be tested for them.
@@ -100,7 +101,7 @@ def read(
         columns=None if columns is None else tuple(columns),
         version=_one_name(version, tag),
         branch=branch,
-        asof=as_moment(asof),
+        asof=moment_in(spark, asof),
         with_row_id=with_row_id,
         with_row_address=with_row_address,
         batch_size=batch_size,
@@ -221,25 +222,49 @@ def ingest(
 ) -> int:
     """Read files with Spark (CSV, JSON, Parquet, ORC, any format it knows) into a table.
 
-    The format comes from the file name where it is not given.  CSV is taken to have a header line,
-    and types are inferred; ``read_options`` overrule.  Returns the version made.
+    The format comes from the names of the files where it is not given; they must have one in common.  CSV is taken
+    to have a header line, and types are inferred; values of ``.tsv`` files stand between tabs; ``read_options``
+    overrule.  Returns the version made.
     """
-    kind = format or guess_format(source if isinstance(source, str) else source[0])
+    paths = [source] if isinstance(source, str) else [str(each) for each in source]
+    kind = _common_format(paths) if format is None else format
     options: dict[str, Any] = {}
-    if kind == "csv":
+    if kind in {"csv", "tsv"}:
         options = {"header": True, "inferSchema": True}
-        if str(source).endswith(".tsv"):
+        if kind == "tsv" or all(_format_suffix(each) == ".tsv" for each in paths):
             options["sep"] = "\t"
+        kind = "csv"
     options.update(read_options or {})
-    paths = source if isinstance(source, str) else list(source)
     df = spark.read.format(kind).options(**options).load(paths)
     return write(df, uri, mode, **write_options)
 
 
+def _common_format(paths: Sequence[str]) -> str:
+    """Return the format of some files, "tsv" for those of tabs.  Raises ArgumentError if there are two, or no file."""
+    if not paths:
+        message = "there is no file to ingest: the list of sources is empty"
+        raise ArgumentError(message)
+    kinds = {each: guess_format(each) for each in paths}
+    kinds |= {each: "tsv" for each in paths if _format_suffix(each) == ".tsv"}
+    found = sorted(set(kinds.values()))
+    if len(found) > 1:
+        message = (
+            f"the files are of more than one format ({', '.join(found)}): ingest those of one format, then "
+            "append the others (mode='append')"
+        )
+        raise ArgumentError(message)
+    return found[0]
+
+
+def _format_suffix(source: str) -> str:
+    """Return the last suffix of a file that is not compression, in small letters."""
+    suffixes = [each.lower() for each in PurePosixPath(source).suffixes]
+    return next((each for each in reversed(suffixes) if each not in _COMPRESSIONS), "")
+
+
 def guess_format(source: str) -> str:
     """Return Spark's name for the format of a file, from its last suffix that is not compression."""
-    suffixes = [s for s in PurePosixPath(source).suffixes if s.lower() not in _COMPRESSIONS]
-    kind = _FORMATS.get(suffixes[-1].lower()) if suffixes else None
+    kind = _FORMATS.get(_format_suffix(source))
     if kind is None:
         message = f"cannot tell the format of {source!r}; say format=, one of {_known_formats()}"
         raise ArgumentError(message)

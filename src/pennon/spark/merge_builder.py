@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pennon.ops.rows.change_rows import Change
@@ -27,7 +27,7 @@ class LanceMergeBuilder:
     Of the clauses for a row the first one whose condition is true counts.
     """
 
-    snapshot: Snapshot
+    snapshot: Snapshot = field(repr=False)
     merge: Merge
 
     def whenMatchedUpdate(

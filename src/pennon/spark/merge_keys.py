@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
@@ -83,8 +84,21 @@ class SourceKeys:
         if not self.values:
             return key.isNull()
         if self.is_range:
-            return key.isNull() | key.between(*self.values)
-        return key.isNull() | key.isin(*self.values)
+            low, high = map(_literal, self.values)
+            return key.isNull() | key.between(low, high)
+        if isinstance(self.values[0], date):
+            key = key.cast("string")
+        return key.isNull() | key.isin(*map(_text_of_date, self.values))
+
+
+def _literal(value: Any) -> SparkColumn:
+    """Return a key as Spark's literal; py4j's of a date before the year 1000 is none."""
+    text = _text_of_date(value)
+    return sf.lit(text).cast("date") if isinstance(value, date) else sf.lit(value)
+
+
+def _text_of_date(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +143,13 @@ def _keyed(snapshot: Snapshot, source: DataFrame, pair: KeyPair) -> KeyedMerge |
     key = sf.expr(pair.source)
     try:
         keys = _keys_of(source.select(key.alias("key")).where("key IS NOT NULL"))
-    except (
-        ValueError,
-        OverflowError,
-    ):  # a date outside of the years 1 to 9999, which Python has not
+        known = keys.holds(key)
+    except Exception:  # noqa: BLE001 - nothing needs this step: a date that Python has not, py4j's of a literal, ...
         return None
     # Spark would ask this of the table's keys too, as they equal the source's; what is random it does not move.
     words = sf.concat(sf.lit(_OTHER_KEYS), sf.lit(" "), sf.rand().cast("string"))
     refused = sf.raise_error(words).cast("boolean")
-    checked = source.where(sf.when(keys.holds(key), sf.lit(True)).otherwise(refused))  # noqa: FBT003 - a literal
+    checked = source.where(sf.when(known, sf.lit(True)).otherwise(refused))  # noqa: FBT003 - a literal
     return KeyedMerge(matching_tasks(snapshot, pair.column, keys), checked)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from pyspark.sql import types as st
 
 from pennon.errors import InvalidSchemaError
+
+_PART: Final = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 
 def find_name(name: str, known: Iterable[str], *, case_sensitive: bool) -> str | None:
@@ -16,6 +20,25 @@ def find_name(name: str, known: Iterable[str], *, case_sensitive: bool) -> str |
         return name if name in names else None
     lower = name.lower()
     return next((each for each in names if each.lower() == lower), None)
+
+
+def name_parts(said: str) -> tuple[str, ...]:
+    """Split a name of SQL at its dots, and take the quotes off: ``t.`a b` `` has the parts t and ``a b``.
+
+    A text that is no such name is one part.
+    """
+    parts: list[str] = []
+    at = 0
+    while found := _PART.match(said, at):
+        quoted, plain = found.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        at = found.end()
+        if at == len(said):
+            return tuple(parts)
+        if said[at] != ".":
+            break
+        at += 1
+    return (said,)
 
 
 def check_new_names(schema: st.StructType, *, case_sensitive: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
@@ -97,7 +97,7 @@ class LanceOptimizeBuilder:
     """What is to be compacted of a version of a table."""
 
     spark: SparkSession
-    snapshot: Snapshot
+    snapshot: Snapshot = field(repr=False)
     condition: Condition | None = None
 
     def where(self, partitionFilter: Condition) -> LanceOptimizeBuilder:
@@ -129,7 +129,7 @@ class LanceOptimizeBuilder:
         """Put rows that are close to each other in all of some columns into the same files.
 
         Each of the columns then tells which files may hold a row; what one of them gains is the less, the
-        more they are.  The other things are those of `executeSortBy`.
+        more they are; rows of one column are sorted by it.  The other things are those of `executeSortBy`.
         """
         return self._cluster(cols, options, "executeZOrderBy", curved=True)
 
@@ -161,7 +161,7 @@ class LanceOptimizeBuilder:
             raise ArgumentError(message)
         columns = column_names(cols, what)
         asked = self._options(given)
-        plans = plan_clusterings(self.snapshot, columns, asked, curved=curved)
+        plans = plan_clusterings(self.snapshot, columns, asked, curved=curved and len(columns) > 1)
         rewritten = [put_in_order(self.spark, plan) for plan in plans]
         key = "zOrderBy" if curved else "sortBy"
         return self._finish(rewritten, started, len(plans), asked, {key: json.dumps(columns)})

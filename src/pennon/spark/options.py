@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.spark.moments import parse_moment
 
 STORAGE_PREFIX = "storage."
 READ_KEYS = (
@@ -64,7 +65,7 @@ class ReadOptions:
     with_row_address: bool = False
     max_partition_bytes: int = DEFAULT_PARTITION_BYTES
     push_filters: bool = False
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class WriteOptions:
     max_rows_per_file: int | None = None
     max_bytes_per_file: int | None = None
     data_storage_version: str | None = None
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     merge_schema: bool = False
     overwrite_schema: bool = False
     where: str | None = None
@@ -200,8 +201,18 @@ def _version(given: Mapping[str, str]) -> int | str | None:
 
 
 def _moment(given: Mapping[str, str]) -> datetime | None:
-    _, text = _one_of(given, ("asof", "timestampasof"))
-    return as_moment(text)
+    key, text = _one_of(given, ("asof", "timestampasof"))
+    if text is None:
+        return None
+    moment = parse_moment(text)
+    if moment.tzinfo is None:
+        message = (
+            f"option {key}: {text!r} has no time zone, and a data source cannot ask the session for its own; say "
+            "one, as in 2026-01-31T12:00:00+00:00, or use pennon.spark.read(spark, uri, asof=...), which takes "
+            "the session's"
+        )
+        raise ArgumentError(message)
+    return moment
 
 
 def _one_of(given: Mapping[str, str], keys: Sequence[str]) -> tuple[str, str | None]:
@@ -211,14 +222,3 @@ def _one_of(given: Mapping[str, str], keys: Sequence[str]) -> tuple[str, str | N
         message = f"give one of the options {', '.join(found)}, which name the same thing"
         raise ArgumentError(message)
     return (found[0], given[found[0]]) if found else (keys[0], None)
-
-
-def as_moment(given: str | datetime | None) -> datetime | None:
-    """Return a time that may be given as text; raises ArgumentError for text that is none."""
-    if not isinstance(given, str):
-        return given
-    try:
-        return datetime.fromisoformat(given.strip())
-    except ValueError as error:
-        message = f"option asof is an ISO time such as 2026-01-31T12:00:00, not {given!r}"
-        raise ArgumentError(message) from error

@@ -97,7 +97,7 @@ def _run(task: ChangeTask, rows: DataFrame) -> list[Changed]:
     """Change rows, those of a fragment in one partition."""
     placed = rows.sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
     with typed_errors(MatchError):
-        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task)))
+        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task), joins=True))
     return [parse_changed(message) for message in messages]
 
 

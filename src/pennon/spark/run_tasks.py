@@ -15,6 +15,7 @@ under names that nobody else chooses, and those of other attempts are files that
 
 from __future__ import annotations
 
+import re
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
+
+from pennon.spark.inference import planned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +43,7 @@ Progress: TypeAlias = Callable[[int, int], object]
 POLL_SECONDS: Final = 0.5
 MESSAGES: Final = "number long, message binary"
 """What tasks hand over, in Spark's words: workers load no PySpark for it."""
+_PLAIN: Final = re.compile(r"\w+")
 _TARGET: Final = "target"
 _GROUP: Final = "spark.jobGroup.id"
 
@@ -73,13 +77,28 @@ class RunBlocks:
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """``mapInArrow`` function of a task that takes rows."""
+    """``mapInArrow`` function of a task that takes rows; ``names``: what their columns are called, see `named`."""
 
     task: RowsTask
+    names: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do what is to be done with the rows of a partition."""
+        names = self.names
+        if names is not None:
+            batches = (batch.rename_columns(list(names)) for batch in batches)
         yield message_batch(0, self.task(batches))
+
+
+def named(rows: DataFrame) -> tuple[DataFrame, tuple[str, ...] | None]:
+    """Return a DataFrame as ``mapInArrow`` can take it, and the names of its columns if they had to change.
+
+    PySpark asks for each column by its name without quotes, so a backtick or a star in one ends the call.
+    """
+    names = tuple(rows.columns)
+    if all(_PLAIN.fullmatch(name) for name in names):
+        return rows, None
+    return rows.toDF(*(f"__pennon_c{at}" for at in range(len(names)))), names
 
 
 def run_tasks(
@@ -95,15 +114,23 @@ def run_tasks(
 
 
 def run_on_rows(
-    rows: DataFrame, task: RowsTask, *, count: int = 0, progress: Progress | None = None
+    rows: DataFrame,
+    task: RowsTask,
+    *,
+    count: int = 0,
+    progress: Progress | None = None,
+    joins: bool = False,
 ) -> list[bytes]:
     """Return what a task says of each partition of a DataFrame.
 
     ``count`` is the number of all Spark tasks that this takes, those that come before among them, which
-    ``progress`` is told of.
+    ``progress`` is told of.  ``joins``: the rows are those of a join of ours (`pennon.spark.inference`).
     """
     with _watched(rows.sparkSession, count, progress):
-        found = rows.mapInArrow(RunRows(task), MESSAGES).collect()
+        plain, names = named(rows)
+        messages = plain.mapInArrow(RunRows(task, names), MESSAGES)
+        with planned(messages, len(plain.columns) if joins else 0):
+            found = messages.collect()
     return [bytes(row.message) for row in found]
 
 

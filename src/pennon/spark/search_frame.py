@@ -34,6 +34,7 @@ from pennon.scan.vector_indices import find_index
 from pennon.scan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
 from pennon.spark.partitions import Parallelism, Partition, pack_tasks
 from pennon.spark.row_changes import quoted
+from pennon.spark.run_tasks import named
 from pennon.spark.scan_frame import parallelism_of
 from pennon.spark.search_task import (
     FOUND,
@@ -227,6 +228,12 @@ def _joined(
     shown = _shown(queries, rows)
     if not parts.count:
         return queries.sparkSession.createDataFrame([], shown)
+    plain, names = named(queries)
+    if names is not None:
+        known = dict(zip(names, plain.columns, strict=True))
+        if rows.texts is not None:
+            rows = replace(rows, texts=replace(rows.texts, words=known[rows.texts.words]))
+        return _joined(plain, known[vector], parts, rows, k, parallelism).toDF(*shown.names)
     given = tuple(queries.columns)
     show = ShowFound(rows, k, parts.count, given, arrow_schema(shown))
     hits = st.StructField(FOUND, spark_type(pa.field(FOUND, HITS), FOUND))

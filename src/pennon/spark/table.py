@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Self
-from zoneinfo import ZoneInfo
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
@@ -42,6 +41,7 @@ from pennon.spark.history import Told, history_frame
 from pennon.spark.index_methods import IndexMethods
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
 from pennon.spark.merge_clauses import Merge
+from pennon.spark.moments import parse_in_session
 from pennon.spark.operations import clone, clone_over
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions
@@ -87,7 +87,7 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
 
     spark: SparkSession
     uri: str
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     alias_name: str | None = None
 
     # --- opening --------------------------------------------------------------------------------------
@@ -255,16 +255,10 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         """Return the version of a time."""
         check_kind(timestamp, str, "timestamp needs to be a string but got")
         try:
-            when = datetime.fromisoformat(timestamp.strip())
-        except ValueError:
-            message = (
-                f"The provided timestamp ('{timestamp}') cannot be converted to a valid timestamp: it is "
-                "as 2026-01-31 12:00:00"
-            )
+            when = parse_in_session(self.spark, timestamp)
+        except ArgumentError as error:
+            message = f"The provided timestamp ('{timestamp}') cannot be converted to a valid timestamp: {error}"
             raise ArgumentError(message) from None
-        if when.tzinfo is None:
-            zone = self.spark.conf.get("spark.sql.session.timeZone")
-            when = when.replace(tzinfo=ZoneInfo(str(zone)))
         store = open_store(self.uri, dict(self.storage_options) or None)
         return Snapshot(store, read_manifest(store, version_as_of(store, when)))
 

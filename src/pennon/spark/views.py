@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pennon.spark.functions import read
-from pennon.spark.options import as_moment
+from pennon.spark.moments import moment_in
 from pennon.spark.scan_task import open_snapshot
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class LanceView:
     spark: SparkSession
     uri: str
     name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     version: int = 0
     """The version that the view shows; on a branch, that of the branch."""
 
@@ -39,7 +39,7 @@ class LanceView:
             self.uri,
             shown.get("storage_options") or {},
             shown.get("version") if shown.get("tag") is None else shown["tag"],
-            as_moment(shown.get("asof")),
+            moment_in(self.spark, shown.get("asof")),
             shown.get("branch"),
         )
         if shown.get("tag") is None and not isinstance(shown.get("version"), str):

@@ -15,9 +15,15 @@ _FEW: Final = 100
 
 
 def no_table(uri: str) -> NotFoundError:
-    """Return the error for a place without a table.  Programs look for its words "not found"."""
+    """Return the error for a place without a table.
+
+    Programs look for its words: Daft for "was not found", which stands in pylance's message, others for "not found".
+    """
     hint = _hint(uri)
-    message = f"there is no Lance table at {uri!r}: not found: a manifest under {VERSIONS}/"
+    message = (
+        f"Dataset at path {uri} was not found: there is no Lance table at {uri!r}, for it has no manifest under "
+        f"{VERSIONS}/"
+    )
     return NotFoundError(f"{message}; {hint}" if hint else message)
 
 

@@ -48,8 +48,15 @@ def test_versions_have_numbers_and_names(given: dict[str, str], version: object)
 
 
 def test_a_time_goes_by_the_name_of_delta() -> None:
-    options = parse_read_options({"path": "/t", "timestampAsOf": "2026-01-31 12:00:00"})
-    assert options.asof == datetime(2026, 1, 31, 12)
+    options = parse_read_options({"path": "/t", "timestampAsOf": "2026-01-31 12:00:00Z"})
+    assert options.asof == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-01-31 12:00:00", "2026-01-31"])
+@pytest.mark.parametrize("key", ["timestampAsOf", "asof"])
+def test_the_data_source_refuses_a_time_without_a_zone(key: str, text: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"{key.lower()}.*no time zone.*pennon.spark.read"):
+        parse_read_options({"path": "/t", key: text})
 
 
 @pytest.mark.parametrize("options", [{}, {"path": "file:/t", "provider": "lance", "owner": "me"}])

@@ -208,14 +208,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
             f"there is no stemmer of the language {language!r}; there are {', '.join(languages())}"
         )
         raise UnsupportedError(message)
-    try:
-        snowballstemmer = import_module("snowballstemmer")  # of use to few tables
-    except ImportError:
-        message = (
-            "this full-text index stems its words, for which Pennon needs the package snowballstemmer: "
-            "pip install 'pennon[text]'"
-        )
-        raise UnsupportedError(message) from None
+    snowballstemmer = import_module("snowballstemmer")  # of use to few tables
     stem: Callable[[str], str] = snowballstemmer.stemmer(language.lower()).stemWord
     lock = Lock()  # a stemmer works on a word of its own
 

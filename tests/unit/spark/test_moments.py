@@ -1,0 +1,55 @@
+"""Times that choose a version: text means the session's time zone, unless it says one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pennon.errors import ArgumentError
+from pennon.spark.moments import moment_in
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def session(zone: str) -> Any:
+    """What knows a time zone."""
+    settings = {"spark.sql.session.timeZone": zone}
+    return SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__))
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"),
+    [
+        ("UTC", 0),
+        ("Z", 0),
+        ("Asia/Tokyo", 9),
+        ("+09:00", 9),
+        ("GMT-3", -3),
+        ("UTC+05:30", 5.5),
+        ("-0130", -1.5),
+    ],
+)
+def test_text_without_a_zone_is_in_that_of_the_session(zone: str, hours: float) -> None:
+    here = (NOON + timedelta(hours=hours)).replace(tzinfo=None)
+    assert moment_in(session(zone), f" {here.isoformat(' ')} ") == NOON
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31 21:00:00+09:00"])
+def test_text_with_a_zone_says_it_itself(text: str) -> None:
+    assert moment_in(session("America/New_York"), text) == NOON
+
+
+def test_times_of_python_and_none_stay_as_they_are() -> None:
+    naive = datetime(2026, 1, 31, 12)
+    assert moment_in(session("Asia/Tokyo"), naive) is naive
+    assert moment_in(session("Asia/Tokyo"), None) is None
+
+
+def test_a_zone_that_python_lacks_and_text_that_is_no_time_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="no time zone 'Moon/Far'"):
+        moment_in(session("Moon/Far"), "2026-01-31")
+    with pytest.raises(ArgumentError, match="ISO time"):
+        moment_in(session("UTC"), "yesterday")

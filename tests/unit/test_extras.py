@@ -1,0 +1,65 @@
+"""What is said where a package that not everybody needs is missing; and which packages all have."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def said_without(package: str, program: str) -> str:
+    """What a program says in a Python that lacks a package."""
+    blocked = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        is_missing = name.partition(".")[0] == {package!r}
+        return None if is_missing else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", blocked + program], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1, run.stderr
+    return run.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["table.to_pandas()", "table.get_fragments()[0].to_pandas()", "table.scanner().to_pandas()"],
+)
+def test_frames_of_pandas_say_which_extra_has_it(tmp_path: Path, call: str) -> None:
+    program = f"import pennon; table = pennon.write_dataset([{{'a': 1}}], {str(tmp_path / 't')!r}); {call}"
+    said = said_without("pandas", program)
+    assert said.startswith("ModuleNotFoundError: to_pandas needs the package pandas")
+    assert "pip install 'pennon[pandas]'" in said
+
+
+@pytest.mark.parametrize("name", ["LanceTable", "read", "local_session"])
+def test_spark_says_which_extra_has_it(name: str) -> None:
+    said = said_without("pyspark", f"from pennon.spark import {name}")
+    assert f"ModuleNotFoundError: pennon.spark.{name} needs the package pyspark" in said
+    assert "pip install 'pennon[spark]'" in said
+
+
+def test_each_extra_that_is_named_is_one() -> None:
+    from pennon.core.extras import _EXTRAS
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for package, extra in _EXTRAS.items():
+        packages = project["optional-dependencies"][extra]
+        assert any(each.startswith(package) for each in packages)
+
+
+def test_the_stemmer_of_the_default_text_index_comes_along() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert any(each.startswith("snowballstemmer") for each in project["dependencies"])

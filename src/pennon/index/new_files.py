@@ -66,6 +66,11 @@ class NewFiles:
                 sink.write(data)
         self.written.append(IndexFile(name, size))
 
+    def remove(self, name: str) -> None:
+        """Delete a file that was written on the way to others."""
+        self.store.delete(f"{self.folder}/{name}")
+        self.written[:] = [each for each in self.written if each.path != name]
+
     def number(self, key: str, default: int) -> int:
         """Return a number that the maker chose.  Raises ArgumentError for one below 1."""
         found = self.parameters.get(key)

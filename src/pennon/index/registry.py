@@ -18,7 +18,7 @@ from pennon.index.base import OpenIndex, Values
 from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import RowSet
-from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, zone_map
+from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, ngram_build, zone_map
 from pennon.table.indices import Index
 from pennon.table.json_index_wire import json_target
 
@@ -32,7 +32,8 @@ class Making:
     that an old one was made with, ``known`` all that there are, and ``check`` raises if these, or their values, or
     the column's type cannot be; ``details`` are the message of them, which is one of ``package``, and
     ``chosen_of`` those that a message says.  ``version_of`` is the version of an index that is made, if it is not the
-    newest, ``ending`` what a name of an index has behind the column's.
+    newest, ``ending`` what a name of an index has behind the column's.  ``row_bytes``: about how much memory a row
+    takes while the index is made, beside its value.
     """
 
     takes: Callable[[pa.DataType], bool]
@@ -48,6 +49,7 @@ class Making:
     chosen_of: Callable[[bytes], Mapping[str, Any]] = lambda _: {}
     version_of: Callable[[Mapping[str, Any]], int] | None = None
     ending: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    row_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         Making(
             _is_text,
             "a string",
-            lambda parts, _, new: ngram.write_ngram(parts, new),
-            lambda old, _, new: ngram.rewrite_ngram(old, new),
+            lambda parts, _, new: ngram_build.write_ngram(parts, new),
+            lambda old, _, new: ngram_build.rewrite_ngram(old, new),
+            row_bytes=ngram_build.ROW_BYTES,
         ),
         ngram.rows_named,
     ),

@@ -20,6 +20,8 @@ class Growth:
     ``kind`` is how rows are compared: 0 by the squares of float32, 1 by 1 less the products of float32, 2 by the
     squares of bytes, of which there are no more than 32,768.  ``rows`` are their bytes, padded with zeros to 64.
 
+    ``spare``: how many slots of a row's lowest level are kept free; below 0, the row is not linked with any.
+
     A node has at most ``2 * m`` neighbours on the lowest level and ``m`` above.  ``levels``: the greatest level of each; the
     upper ones of a row are the slots from ``starts`` on.  ``wide``: how many rows are looked at closely for each.
     ``counts``, ``nodes`` and ``far`` say how many neighbours a slot has, which, and how far away, nearest first.
@@ -31,6 +33,7 @@ class Growth:
         self,
         kind: int,
         rows: npt.NDArray[np.uint8],
+        spare: npt.NDArray[np.int32],
         levels: npt.NDArray[np.uint8],
         starts: Int64Array,
         m: int,

@@ -3,25 +3,13 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from pennon.encoding.kernels.graph_rows cimport CODE_SQUARES, KINDS_APART, LINE, MOST_BYTES
+
 # Plain C, for it is compiled for the CPUs of today and for any: which one is used is decided at import.
 cdef extern from *:
     """
-    #include <stdint.h>
-    #include <stdlib.h>
-    #include <string.h>
-
-    #if !defined(__GNUC__)
-    #error "the kernels take a compiler with vector types: gcc or clang"
-    #endif
-    #define PENNON_ALWAYS static inline __attribute__((always_inline))
-    typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
-    typedef float half_lanes __attribute__((vector_size(32), aligned(4), may_alias));
-    typedef float few_lanes __attribute__((vector_size(16), aligned(4), may_alias));
-
-    enum { SQUARES, PRODUCTS, CODE_SQUARES, KINDS_APART };
     enum { BLOCK = 128 };  /* nodes that are linked together: work for threads, and few beside those before */
-    enum { MOST_BYTES = 1 << 15 };  /* whose squares go into 31 bits */
-    enum { LINE = 64, AHEAD = 3 };  /* bytes that memory gives at once; rows that are asked for ahead */
+    enum { AHEAD = 3 };  /* rows that are asked for ahead */
     static const uint32_t MARK = (uint32_t)1 << 31;  /* in a beam: looked at; among those to choose from: taken */
 
     typedef struct { float far; uint32_t node; } found_node;
@@ -39,50 +27,11 @@ cdef extern from *:
     typedef struct {
         int kind; const uint8_t *rows; int64_t count, row_bytes, m, wide;
         links base, upper; const int64_t *starts; const uint8_t *levels;
+        const int32_t *spare;  /* slots of the lowest level that stay free; below 0: the node is linked by others */
         int64_t first, last, next;  /* the block, and its first node that no worker has taken */
         found_node *wanted; int32_t *wanted_counts;  /* what each node of the block is linked with on each level */
         int64_t workers; grow_worker *each;
     } growth;
-
-    PENNON_ALWAYS float sum_of(const lanes *s) {
-        half_lanes a, b;
-        few_lanes c, d;
-        memcpy(&a, s, sizeof(a));
-        memcpy(&b, (const char *)s + sizeof(a), sizeof(b));
-        a += b;
-        memcpy(&c, &a, sizeof(c));
-        memcpy(&d, (const char *)&a + sizeof(c), sizeof(d));
-        c += d;
-        return (c[0] + c[2]) + (c[1] + c[3]);
-    }
-
-    PENNON_ALWAYS float far_between(const uint8_t *a, const uint8_t *b, int64_t bytes, const int kind) {
-        lanes s = {0}, t = {0}, x, y;
-        int64_t i = 0;
-        if (kind == CODE_SQUARES) {
-            int total = 0, k;
-            for (; i < bytes; i += LINE)
-                for (k = 0; k < LINE; k++) {
-                    short apart = (short)(a[i + k] - b[i + k]);
-                    total += apart * apart;
-                }
-            return (float)total;
-        }
-        for (; i + 2 * LINE <= bytes; i += 2 * LINE) {
-            if (kind == PRODUCTS) {
-                s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
-                t += *(const lanes *)(a + i + LINE) * *(const lanes *)(b + i + LINE);
-            } else {
-                x = *(const lanes *)(a + i) - *(const lanes *)(b + i);
-                y = *(const lanes *)(a + i + LINE) - *(const lanes *)(b + i + LINE);
-                s += x * x; t += y * y;
-            }
-        }
-        if (i < bytes && kind == PRODUCTS) s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
-        else if (i < bytes) { x = *(const lanes *)(a + i) - *(const lanes *)(b + i); s += x * x; }
-        s += t;
-        return kind == PRODUCTS ? 1 - sum_of(&s) : sum_of(&s);
-    }
 
     PENNON_ALWAYS const uint8_t *row_of(const growth *g, int64_t node) { return g->rows + node * g->row_bytes; }
 
@@ -195,7 +144,7 @@ cdef extern from *:
             many = w->held;
             memcpy(w->some, w->beam, many * sizeof(found_node));
             for (i = g->first; i < node; i++)
-                if (g->levels[i] >= level) keep(w->some, &many, g->wide, far_from(g, row, i, kind), i);
+                if (g->levels[i] >= level && g->spare[i] >= 0) keep(w->some, &many, g->wide, far_from(g, row, i, kind), i);
             kept = choose(g, w->some, many, g->m, kind);
             slot = slot_of(g, node, level);
             for (i = 0; i < kept; i++) {
@@ -235,16 +184,17 @@ cdef extern from *:
         }
     }
 
-    /* Make a node a neighbour of another; where all slots are taken, the farthest that is not apart has none. */
+    /* Make a node a neighbour of another; where `most` slots are taken, the farthest that is not apart has none. */
     PENNON_ALWAYS void link_back(
-        const growth *g, grow_worker *w, const links *l, int64_t slot, int32_t node, float its, const int kind
+        const growth *g, grow_worker *w, const links *l, int64_t slot, int64_t most, int32_t node, float its,
+        const int kind
     ) {
         int32_t *nodes = l->nodes + slot * l->most;
         float *far = l->far + slot * l->most;
         uint8_t *apart = l->apart + slot * l->most;
         int64_t count = l->counts[slot], place = count, drop, i;
         while (place > 0 && far[place - 1] > its) place--;
-        if (count < l->most) {
+        if (count < most) {
             memmove(nodes + place + 1, nodes + place, (count - place) * sizeof(*nodes));
             memmove(far + place + 1, far + place, (count - place) * sizeof(*far));
             nodes[place] = node; far[place] = its; l->counts[slot]++;
@@ -269,7 +219,7 @@ cdef extern from *:
 
     PENNON_ALWAYS void find_all(growth *g, grow_worker *w, const int kind) {
         for (int64_t node; (node = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < g->last;)
-            find_one(g, w, node, kind);
+            if (g->spare[node] >= 0) find_one(g, w, node, kind);
     }
 
     /* Link back with the nodes of the block those whose turn is this worker's, each in order. */
@@ -277,13 +227,16 @@ cdef extern from *:
         int levels = g->levels[0] + 1, level;
         int64_t node, i, mine = w - g->each;
         for (node = g->first; node < g->last; node++)
-            for (level = 0; level <= g->levels[node]; level++) {
+            for (level = 0; level <= g->levels[node] && g->spare[node] >= 0; level++) {
                 int64_t place = (node - g->first) * levels + level;
+                const links *l = links_of(g, level);
                 const found_node *wanted = g->wanted + place * g->m;
-                for (i = 0; i < g->wanted_counts[place]; i++)
-                    if (wanted[i].node % g->workers == mine)
-                        link_back(g, w, links_of(g, level), slot_of(g, wanted[i].node, level), (int32_t)node,
-                                  wanted[i].far, kind);
+                for (i = 0; i < g->wanted_counts[place]; i++) {
+                    uint32_t other = wanted[i].node;
+                    if (other % g->workers == mine)
+                        link_back(g, w, l, slot_of(g, other, level), l->most - (level ? 0 : g->spare[other]),
+                                  (int32_t)node, wanted[i].far, kind);
+                }
             }
     }
 
@@ -356,7 +309,7 @@ cdef extern from *:
     }
     """
     enum:
-        BLOCK, LINE, KINDS_APART, CODE_SQUARES, MOST_BYTES
+        BLOCK
     ctypedef struct links:
         int32_t *counts
         int32_t *nodes
@@ -371,6 +324,7 @@ cdef extern from *:
         links base, upper
         const int64_t *starts
         const uint8_t *levels
+        const int32_t *spare
         grow_worker *each
     ctypedef struct grow_steps:
         void (*find)(growth *, grow_worker *) noexcept nogil
@@ -389,8 +343,8 @@ cdef class Growth:
     cdef object _arrays  # which hold the memory
 
     def __cinit__(
-        self, int kind, const uint8_t[:, ::1] rows, const uint8_t[::1] levels, const int64_t[::1] starts,
-        int64_t m, int64_t wide, int32_t[::1] counts, int32_t[:, ::1] nodes, float[:, ::1] far,
+        self, int kind, const uint8_t[:, ::1] rows, const int32_t[::1] spare, const uint8_t[::1] levels,
+        const int64_t[::1] starts, int64_t m, int64_t wide, int32_t[::1] counts, int32_t[:, ::1] nodes, float[:, ::1] far,
         int32_t[::1] upper_counts, int32_t[:, ::1] upper_nodes, float[:, ::1] upper_far, int64_t workers
     ):
         cdef int64_t count = rows.shape[0], slots = upper_counts.shape[0], i
@@ -404,6 +358,7 @@ cdef class Growth:
             raise ValueError("rows of a graph are padded to 64 bytes, and there is one at least")
         if (
             levels.shape[0] != count or starts.shape[0] != count or counts.shape[0] != count
+            or spare.shape[0] != count
             or nodes.shape[0] != count or far.shape[0] != count or slots < 1
             or upper_nodes.shape[0] != slots or upper_far.shape[0] != slots
             or nodes.shape[1] != 2 * m or far.shape[1] != 2 * m
@@ -412,13 +367,15 @@ cdef class Growth:
             raise ValueError("the parts of a graph do not fit")
         for i in range(count):
             fits = fits and levels[i] <= levels[0] and 0 <= starts[i] and starts[i] + levels[i] <= slots
+            fits = fits and spare[i] <= m and (spare[i] >= 0 or (i and not levels[i]))
         if not fits:
-            raise ValueError("a node of a graph is above the first one, or has no place")
+            raise ValueError("a node of a graph is above the first one, or has no place, or keeps too many slots")
         counts[:] = 0
         upper_counts[:] = 0
-        self._arrays = rows, levels, starts, counts, nodes, far, upper_counts, upper_nodes, upper_far
+        self._arrays = rows, spare, levels, starts, counts, nodes, far, upper_counts, upper_nodes, upper_far
         g.kind, g.rows, g.count, g.row_bytes = kind, &rows[0, 0], count, rows.shape[1]
         g.m, g.wide, g.workers, g.starts, g.levels = m, wide, workers, &starts[0], &levels[0]
+        g.spare = &spare[0]
         g.base.counts, g.base.nodes, g.base.far, g.base.most = &counts[0], &nodes[0, 0], &far[0, 0], 2 * m
         g.upper.counts, g.upper.nodes, g.upper.most = &upper_counts[0], &upper_nodes[0, 0], m
         g.upper.far = &upper_far[0, 0]

@@ -1,6 +1,7 @@
 """The graph of a partition: which rows are near which, level by level.
 
-Rows are looked at as their codes stand for them.  Row 0 is on the highest level, for releases up to 1.0.4 begin
+Rows are looked at as their codes stand for them.  The first of rows that are equal grows into the graph, the others
+hang on it; and each row can be reached from each other one.  Row 0 is on the highest level, for releases up to 1.0.4 begin
 there whatever the entry point is said to be.
 
 Source: reference index-vector, 2.6.
@@ -18,6 +19,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import Crew, map_all
+from pennon.encoding.kernels.graph_reach import connect_graph, first_equal_rows
 from pennon.encoding.kernels.graphs import Growth
 from pennon.index.vector.coders import ScalarCoder
 from pennon.index.vector.file_settings import json_text
@@ -38,6 +40,8 @@ _SHARED_ROWS: Final = 1 << 12
 """Graphs of so many rows are worked on by as many threads as there are processors."""
 _CREW: Final = Crew("graphs")
 _HALF_BITS: Final = 4
+_BRANCHES_SHARE: Final = 4
+"""A row is linked with rows that are equal to it in one of so many slots on upper levels, half of that below."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,15 +59,18 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     if not count:
         return GrownGraph(pa.RecordBatch.from_pylist([], pa.schema(FIELDS)), "")
     space = _Space.of(model, coded)
-    levels = _levels(count, settings, model.settings.seed)
+    m, few = settings.m, max(settings.m // _BRANCHES_SHARE, 1)
+    firsts = np.empty(count, np.int32)
+    first_equal_rows(space.kind, space.rows, firsts)
+    levels = _levels(firsts, settings, model.settings.seed)
     starts = np.cumsum(levels, dtype=np.int64) - levels
-    m = settings.m
     counts, nodes, far = _slots(count, 2 * m)
     upper_counts, upper_nodes, upper_far = _slots(max(int(levels.sum(dtype=np.int64)), 1), m)
     workers = processors() if count >= _SHARED_ROWS else 1
     growth = Growth(
         space.kind,
         space.rows,
+        _spare(firsts, few),
         levels,
         starts,
         m,
@@ -79,6 +86,7 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     while growth.next_block():
         map_all(growth.find, range(workers), _CREW)
         map_all(growth.link, range(workers), _CREW)
+    connect_graph(space.kind, space.rows, firsts, few, counts, nodes, far)
     batches = [_batch(np.arange(count), counts, nodes, far, space.factor)]
     offsets = [0, count]
     for level in range(1, settings.max_level):
@@ -154,13 +162,21 @@ def _padded(rows: Matrix) -> npt.NDArray[np.uint8]:
     return padded
 
 
-def _levels(count: int, settings: Graph, seed: int) -> npt.NDArray[np.uint8]:
-    """Return the greatest level of each row: one of m is on each higher level."""
-    random = 1 - np.random.default_rng(seed).random(count)
+def _levels(firsts: npt.NDArray[np.int32], settings: Graph, seed: int) -> npt.NDArray[np.uint8]:
+    """Return the greatest level of each row: one of m is on each higher level, but no row that has a first equal."""
+    random = 1 - np.random.default_rng(seed).random(len(firsts))
     found = np.floor(-np.log(random) / np.log(settings.m))
     levels: npt.NDArray[np.uint8] = np.minimum(found, settings.max_level - 1).astype(np.uint8)
+    levels[firsts != np.arange(len(firsts))] = 0
     levels[0] = levels.max()
     return levels
+
+
+def _spare(firsts: npt.NDArray[np.int32], few: int) -> npt.NDArray[np.int32]:
+    """Return how many slots of each row are for rows that are equal to it; -1 for those that are equal to a first."""
+    counts = np.bincount(firsts, minlength=len(firsts)) - 1
+    spare: npt.NDArray[np.int32] = np.clip(counts, -1, few).astype(np.int32)
+    return spare
 
 
 def _slots(count: int, most: int) -> tuple[Any, Any, Any]:

@@ -304,7 +304,7 @@ def plan_build(
     making = KINDS[message].making
     if making.check is not None:
         making.check(parameters, column, arrow)
-    groups = groups_of_index(snapshot, leaf, fragments)
+    groups = groups_of_index(snapshot, leaf, message, fragments)
     path = path_of(schema, leaf)
     return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
 
@@ -328,11 +328,12 @@ def check_type(message: str, column: str, arrow: pa.DataType) -> None:
 
 
 def groups_of_index(
-    snapshot: Snapshot, leaf: Field, fragments: Sequence[Fragment] | None
+    snapshot: Snapshot, leaf: Field, message: str, fragments: Sequence[Fragment] | None
 ) -> tuple[tuple[Fragment, ...], ...]:
-    """Return some fragments, by default all, as they are sorted together for an index of a field."""
+    """Return some fragments, by default all, as they are sorted together for an index of a kind on a field."""
     chosen = snapshot.manifest.fragments if fragments is None else fragments
-    width = row_bytes(pa.schema([field_to_arrow(leaf)])) + _NUMBER_BYTES
+    value_bytes = row_bytes(pa.schema([field_to_arrow(leaf)]))
+    width = value_bytes + _NUMBER_BYTES + KINDS[message].making.row_bytes
     return tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
 
 

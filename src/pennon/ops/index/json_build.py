@@ -183,7 +183,7 @@ def plan_json(
         path_of(schema, leaf),
         leaf.id,
         dict(choices.parameters),
-        groups_of_index(snapshot, leaf, fragments),
+        groups_of_index(snapshot, leaf, choices.message, fragments),
         json_path=choices.path,
     )
 

@@ -22,7 +22,8 @@ def grown(
     lower = np.zeros(count, np.int32), np.zeros((count, 2 * m), np.int32)
     upper = np.zeros(slots, np.int32), np.zeros((slots, m), np.int32)
     far = np.zeros((count, 2 * m), np.float32), np.zeros((slots, m), np.float32)
-    taken = rows.view(np.uint8).reshape(count, -1), levels, starts
+    spare = np.zeros(count, np.int32)
+    taken = rows.view(np.uint8).reshape(count, -1), spare, levels, starts
     growth = Growth(kind, *taken, m, wide, *lower, far[0], *upper, far[1], workers)
     done = 1
     while size := growth.next_block():
@@ -96,7 +97,8 @@ def test_workers_are_those_there_are() -> None:
     rows, levels, starts = np.zeros((2, 64), np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.int64)
     lower = np.zeros(2, np.int32), np.zeros((2, 8), np.int32), np.zeros((2, 8), np.float32)
     upper = np.zeros(1, np.int32), np.zeros((1, 4), np.int32), np.zeros((1, 4), np.float32)
-    growth = Growth(CODE_SQUARES, rows, levels, starts, 4, 8, *(lower + upper), 2)
+    spare = np.zeros(2, np.int32)
+    growth = Growth(CODE_SQUARES, rows, spare, levels, starts, 4, 8, *(lower + upper), 2)
     assert growth.next_block() == 1
     for worker in (-1, 2):
         with pytest.raises(ValueError, match="no such worker"):

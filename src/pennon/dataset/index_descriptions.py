@@ -34,7 +34,7 @@ from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.vector_indices import why_not_searched
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.project import resolve, sorted_paths
+from pennon.schema.project import find_path, walk_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of
 from pennon.table.json_index_wire import json_target
@@ -91,9 +91,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
     first, manifest = segments[0], snapshot.manifest
     covered = frozenset().union(*(index.fragment_ids or () for index in segments))
     alive = [fragment for fragment in manifest.fragments if fragment.id in covered]
-    schema = manifest.schema
-    ids = [field.id for field in schema.walk()]
-    paths = dict(zip(ids, sorted_paths(schema), strict=True))
+    paths = {field.id: path for path, field in walk_paths(manifest.schema)}
     url, kind = kind_of(first)
     return IndexDescription(
         first.name,
@@ -196,9 +194,9 @@ def ivf_model_of(snapshot: Snapshot, name: str) -> IvfModel | None:
 
 def vector_index_of(snapshot: Snapshot, column: str) -> str:
     """Return the name of the first index of vectors on a column.  Raises NoColumnError if there is none."""
-    ids = {each.id for path in [column] for each in resolve(snapshot.manifest.schema, path)[-1:]}
+    leaf = find_path(snapshot.manifest.schema, column)[-1]
     for index in sorted(indices_now(snapshot), key=lambda each: each.name):
-        if index.is_vector and ids.issuperset(index.field_ids):
+        if index.is_vector and index.field_ids == (leaf.id,):
             return index.name
     message = f"No IVF index for column '{column}'"
     raise NoColumnError(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pennon.core.units import FieldId
@@ -90,22 +90,84 @@ def _not_found(schema: Schema, column: str) -> ArgumentError:
 
 
 def sorted_paths(schema: Schema) -> list[str]:
-    """Return the dotted path of every field, in the schema's order."""
+    """Return the path of every field, in the schema's order; see `walk_paths`."""
     return [path for path, _ in walk_paths(schema)]
 
 
 def walk_paths(schema: Schema) -> Iterator[tuple[str, Field]]:
-    """Yield every field with its dotted path, in the schema's order."""
-    waiting = [(top.name, top) for top in reversed(schema.fields)]
+    """Yield every field with its path, in the schema's order.
+
+    `resolve` reads each path back to its field: names that need back-ticks have them.
+    """
+    top_names = frozenset(schema.names)
+    for names, field in walk_names(schema):
+        yield _path_among(top_names, names), field
+
+
+def walk_names(schema: Schema) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Yield every field with the names that lead to it, in the schema's order."""
+    waiting = [((top.name,), top) for top in reversed(schema.fields)]
     while waiting:
-        path, field = waiting.pop()
-        yield path, field
-        waiting.extend((f"{path}.{each.name}", each) for each in reversed(field.children))
+        names, field = waiting.pop()
+        yield names, field
+        waiting.extend(((*names, each.name), each) for each in reversed(field.children))
+
+
+def _path_among(top_names: Collection[str], names: tuple[str, ...]) -> str:
+    """Return a path that does not look like the name of another top-level field, see `resolve`."""
+    path = join_path(names)
+    if path not in top_names:
+        return path
+    return names[0] if len(names) == 1 else ".".join(map(quoted, names))
+
+
+def join_path(names: Iterable[str]) -> str:
+    """Return names as a path that `parse_path` reads back: those with dots or back-ticks are quoted."""
+    return ".".join(name if _is_plain(name) else quoted(name) for name in names)
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and "." not in name and "`" not in name
 
 
 def quoted(name: str) -> str:
-    """Return the name of a top-level column as a path to it."""
+    """Return a name as one step of a path, in back-ticks."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def find_path(schema: Schema, column: str) -> tuple[Field, ...]:
+    """Return the fields along a path as `resolve` does, or those whose names differ in case alone.
+
+    Raises ArgumentError if no column has that name, or only several that differ in case.
+    """
+    try:
+        return resolve(schema, column)
+    except ArgumentError:
+        found = _in_any_case(schema, column)
+    if not found:
+        raise _not_found(schema, column)
+    if len(found) > 1:
+        paths = ", ".join(join_path(each.name for each in path) for path in found)
+        message = f"no column named {column!r}; several are named so in another case: {paths}"
+        raise ArgumentError(message)
+    return found[0]
+
+
+def _in_any_case(schema: Schema, column: str) -> list[tuple[Field, ...]]:
+    """Return the paths whose names are those of a path, but for case; an equal name wins over the others."""
+    found: list[tuple[Field, ...]] = [()]
+    for name in parse_path(column):
+        found = [
+            (*path, each)
+            for path in found
+            for each in _named(path[-1].children if path else schema.fields, name)
+        ]
+    return found
+
+
+def _named(fields: Sequence[Field], name: str) -> list[Field]:
+    equal = [each for each in fields if each.name == name]
+    return equal or [each for each in fields if each.name.lower() == name.lower()]
 
 
 def project(schema: Schema, columns: Sequence[str]) -> Schema:

@@ -22,6 +22,7 @@ from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import JoinTask, VectorShuffle, WriteTask
 from pennon.ops.index.vectors import create_vector_index
 from pennon.scan.plan import live_row_count, plan_tasks
+from pennon.schema.project import walk_paths
 from pennon.spark.conditions import check_flag, check_text
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.partitions import Partition, pack_tasks
@@ -253,7 +254,7 @@ class IndexMethods:
         snapshot = self.snapshot()
         manifest = snapshot.manifest
         rows = {each.id: live_row_count(snapshot, each) for each in manifest.fragments}
-        names = {each.id: each.name for each in manifest.schema.walk()}
+        names = {each.id: path for path, each in walk_paths(manifest.schema)}
         found = []
         for index in parse_indices(manifest.indices):
             if index.name in SYSTEM:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.project import sorted_paths
+from pennon.schema.project import walk_paths
 from pennon.schema.version import FileVersion
 from pennon.spark.history import HISTORY, history_lines
 from pennon.table.indices_wire import kind_of, parse_indices
@@ -100,6 +100,4 @@ def history_rows(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _field_names(snapshot: Snapshot) -> dict[int, str]:
-    schema = snapshot.manifest.schema
-    ids = (field.id for field in schema.walk())
-    return dict(zip(ids, sorted_paths(schema), strict=True))
+    return {field.id: path for path, field in walk_paths(snapshot.manifest.schema)}

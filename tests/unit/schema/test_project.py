@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pennon.errors import ArgumentError
 from pennon.schema import project, schema_from_arrow
-from pennon.schema.project import parse_path, resolve
+from pennon.schema.project import find_path, parse_path, resolve, walk_paths
 
+NAMES = st.text("a.`B", max_size=4)
 INNER = pa.struct([("z", pa.int8()), ("w", pa.string()), ("a.b", pa.int8())])
 OUTER = pa.struct([("x", pa.int8()), ("Y", INNER)])
 SCHEMA = schema_from_arrow(
@@ -17,6 +20,12 @@ SCHEMA = schema_from_arrow(
         metadata={"k": "v"},
     )
 )
+
+
+def _structs(types: st.SearchStrategy[pa.DataType]) -> st.SearchStrategy[pa.DataType]:
+    return st.dictionaries(NAMES, types, min_size=1, max_size=4).map(
+        lambda fields: pa.struct(list(fields.items()))
+    )
 
 
 def _tree(columns: list[str]) -> list[str]:
@@ -70,6 +79,39 @@ def test_paths_with_back_ticks() -> None:
 def test_a_top_level_name_wins_over_the_path_it_looks_like() -> None:
     schema = schema_from_arrow(pa.schema([("", pa.int8()), ("`q`", pa.int8())]))
     assert [f.name for f in project(schema, ["", "`q`"]).fields] == ["", "`q`"]
+
+
+@given(st.recursive(st.just(pa.int8()), _structs, max_leaves=6))
+def test_each_path_of_a_schema_leads_to_its_field(kind: pa.DataType) -> None:
+    schema = schema_from_arrow(pa.schema(kind if pa.types.is_struct(kind) else [("a", kind)]))
+    for path, field in walk_paths(schema):
+        assert resolve(schema, path)[-1].id == field.id
+
+
+def test_a_path_does_not_look_like_the_name_of_another_column() -> None:
+    inner = pa.struct([("x", pa.int8())])
+    schema = schema_from_arrow(pa.schema([("s", inner), ("s.x", pa.int8()), ("`s.x`", pa.int8())]))
+    assert [path for path, _ in walk_paths(schema)] == ["s", "`s`.`x`", "s.x", "```s.x```"]
+    assert [resolve(schema, path)[-1].id for path, _ in walk_paths(schema)] == [0, 1, 2, 3]
+
+
+def test_paths_in_another_case() -> None:
+    kind = pa.struct([("x", pa.int8()), ("X", pa.int8()), ("Yy", pa.int8())])
+    schema = schema_from_arrow(pa.schema([("Id", pa.int8()), ("aB", kind), ("Ab", pa.int8())]))
+    paths = {each.id: path for path, each in walk_paths(schema)}
+    for given_path, path in {
+        "ID": "Id",
+        "AB.x": "aB.x",
+        "aB.X": "aB.X",
+        "ab.YY": "aB.Yy",
+        "`AB`.yy": "aB.Yy",
+        "Ab": "Ab",
+    }.items():
+        assert paths[find_path(schema, given_path)[-1].id] == path
+    with pytest.raises(ArgumentError, match="several are named so in another case: aB, Ab"):
+        find_path(schema, "ab")
+    with pytest.raises(ArgumentError, match="the columns are: Id, aB"):
+        find_path(schema, "idd")
 
 
 def test_many_columns_are_not_all_listed() -> None:

@@ -45,7 +45,7 @@ from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema
-from pennon.schema.project import resolve, walk_paths
+from pennon.schema.project import find_path, resolve, walk_paths
 from pennon.schema.types import storage_type
 from pennon.schema.version import V0_1, V2_0, FileVersion
 from pennon.schema.width import row_bytes
@@ -338,16 +338,16 @@ def groups_of_index(
 
 
 def leaf_of(schema: Schema, column: str) -> Field:
-    """Return the field that a path leads to; raises NoColumnError."""
+    """Return the field that a path leads to, by names in any case if no other has them; raises NoColumnError."""
     try:
-        return resolve(schema, column)[-1]
-    except ArgumentError:
-        text = f"{column} not found in schema"
+        return find_path(schema, column)[-1]
+    except ArgumentError as error:
+        text = f"{column} not found in schema: {error}"
         raise NoColumnError(text) from None
 
 
 def path_of(schema: Schema, leaf: Field) -> str:
-    """Return the path of a field, as users write it."""
+    """Return the path of a field, as users write it; `resolve` reads it back."""
     return {each.id: path for path, each in walk_paths(schema)}[leaf.id]
 
 

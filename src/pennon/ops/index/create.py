@@ -16,7 +16,8 @@ from pennon.ops.index.json_build import JsonChoices, plan_json
 from pennon.ops.index.kinds import message_name
 from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.field import Field
+from pennon.schema.field import Field, Schema
+from pennon.schema.project import quoted, walk_names
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices, rewritten
@@ -66,13 +67,13 @@ def plan_index(
     if kind.upper() == "JSON":
         choices = JsonChoices.of(parameters)
         others = [each for each in indices if (json_target(each) or ("",))[0] != choices.path]
-        name = name or new_name(path_of(schema, leaf), leaf, "", others)
+        name = name or new_name(schema, leaf, "", others)
         planned = plan_json(snapshot, column, name, choices, fragments)
         return planned if fragments is not None and not fragments else planned.inferred()
     message = message_name(kind)
     if name is None:
-        name = path_of(schema, leaf) + KINDS[message].making.ending(parameters)
-        name = new_name(name, leaf, message, indices)
+        ending = KINDS[message].making.ending(parameters)
+        name = new_name(schema, leaf, message, indices, ending)
     return plan_build(snapshot, column, message, name, parameters, fragments)
 
 
@@ -201,11 +202,27 @@ def _check_field(name: str, same: Iterable[Index], field_id: FieldId) -> None:
         raise IndexExistsError(message)
 
 
-def new_name(start: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
+def new_name(
+    schema: Schema, leaf: Field, message: str, indices: Iterable[Index], ending: str = ""
+) -> str:
     """Return the name of an index without one: that of the same kind on the same column is replaced."""
     taken = {index.name: (index.field_ids, index.type_name) for index in indices}
+    start = _name_of(schema, leaf) + ending
     name, number = f"{start}_idx", 1
     while taken.get(name, ((leaf.id,), message)) != ((leaf.id,), message):
         number += 1
         name = f"{start}_idx_{number}"
     return name
+
+
+def _name_of(schema: Schema, leaf: Field) -> str:
+    """Return the names along a field's path, as pylance begins the name of an index with them.
+
+    They are joined by dots; if one of them has a dot, those that are no identifiers are quoted.  Source: ledger F-760.
+    """
+    names = next(names for names, each in walk_names(schema) if each.id == leaf.id)
+    if not any("." in name for name in names):
+        return ".".join(names)
+    return ".".join(
+        name if name.replace("_", "a").isalnum() else quoted(name) for name in names
+    )

@@ -126,7 +126,7 @@ def plan_codes(
         message = "codes are made with centroids and a codebook"
         raise ArgumentError(message)
     indices = parse_indices(snapshot.manifest.indices)
-    name = new_name(path, leaf, MESSAGE, indices) if name is None else name
+    name = new_name(schema, leaf, MESSAGE, indices) if name is None else name
     model = Model(found.settings, found.given.centroids, found.given.codebook)
     build = plan_untrained(snapshot, path, name, found.settings, fragments)
     return replace(build, model=model)

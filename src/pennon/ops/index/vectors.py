@@ -114,7 +114,7 @@ def plan_vector_index(
     leaf = leaf_of(schema, column)
     path = path_of(schema, leaf)
     indices = parse_indices(snapshot.manifest.indices)
-    chosen = name if name is not None else new_name(path, leaf, MESSAGE, indices)
+    chosen = name if name is not None else new_name(schema, leaf, MESSAGE, indices)
     found = vector_arguments(path, storage_type(field_to_arrow(leaf).type), kind, arguments)
     nothing = plan_vectors(snapshot, path, chosen, found.settings, ())
     check_name(snapshot, nothing, replace=replace)

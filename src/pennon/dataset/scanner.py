@@ -18,6 +18,7 @@ from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
 from pennon.core.extras import not_installed
+from pennon.encoding.exact_batches import exact_batches, exact_table
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
 from pennon.scan.batches import rebatch
@@ -119,6 +120,12 @@ class LanceScanner(ArrowScanner):
 
     def to_table(self) -> pa.Table:
         """Read all rows."""
+        found = self._read_table()
+        is_cut = self._options.limit is not None or self._options.offset > 0
+        return exact_table(found) if is_cut else found
+
+    def _read_table(self) -> pa.Table:
+        """Return the rows; where there is a limit, chunks may be slices of larger ones."""
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
         if self._search is not None:
@@ -142,7 +149,14 @@ class LanceScanner(ArrowScanner):
         )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows batch by batch; closing the iterator early stops the work."""
+        """Read the rows batch by batch; closing the iterator early stops the work.
+
+        Each batch begins at offset 0, in buffers of its own size.
+        """
+        return exact_batches(self._cut_batches())
+
+    def _cut_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, some of which are slices of larger ones."""
         options = self._options
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
+from pennon.encoding.exact_batches import exact_batches
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.container.file import DataFile
@@ -160,8 +161,8 @@ class LanceFileReader:
         for start in range(0, rows.count, window):
             part = window_of(rows, start, min(start + window, rows.count))
             batch = self._read(part, schema)
-            for first in range(0, batch.num_rows, batch_size):
-                yield batch.slice(first, batch_size)
+            pieces = range(0, batch.num_rows, batch_size)
+            yield from exact_batches((batch.slice(at, batch_size) for at in pieces))
 
     def _read(self, rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
         """Read rows into one batch."""

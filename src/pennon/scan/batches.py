@@ -51,8 +51,13 @@ def cut_batches(
 
     A batch has fewer rows where an array of that many would have more than 2 GiB of text or items.
     """
-    if columns and rows <= batch_rows and all(len(chunks) == 1 for chunks in columns):
-        yield pa.RecordBatch.from_arrays([chunks[0] for chunks in columns], schema=schema)
+    if columns and all(len(chunks) == 1 for chunks in columns):
+        whole = pa.RecordBatch.from_arrays([chunks[0] for chunks in columns], schema=schema)
+        if rows == whole.num_rows and rows <= batch_rows:
+            yield whole
+            return
+        for start in range(0, rows, batch_rows):  # far less work than to slice each column
+            yield whole.slice(start, min(batch_rows, rows - start))
         return
     cutters = [_Cutter(chunks) for chunks in columns]
     while rows:

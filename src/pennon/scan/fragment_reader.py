@@ -22,6 +22,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, pool
 from pennon.core.units import KIB
+from pennon.encoding.exact_batches import exact_array
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
@@ -375,7 +376,7 @@ def null_chunks(absent: Field, rows: int) -> Chunks:
     """
     chunk = _nulls(field_to_arrow(absent).type)
     whole, rest = divmod(rows, len(chunk))
-    return [chunk] * whole + ([chunk.slice(0, rest)] if rest or not whole else [])
+    return [chunk] * whole + ([exact_array(chunk.slice(0, rest))] if rest or not whole else [])
 
 
 @lru_cache(maxsize=16)

@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from pennon.core.units import FragmentId
+from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import ArgumentError, FormatError, InvalidSchemaError, MatchError
 from pennon.io import open_store
 from pennon.ops.columns.add import AddPlan, commit_add, plan_columns
@@ -337,7 +338,8 @@ def _of_function(
 
 
 def _first_rows(snapshot: Snapshot, inputs: Any) -> Iterator[pa.RecordBatch]:
-    return iter(read_batches(Scan(snapshot, inputs, tuple(plan_tasks(snapshot, limit=1))), 1))
+    scan = Scan(snapshot, inputs, tuple(plan_tasks(snapshot, limit=1)))
+    return exact_batches(read_batches(scan, 1))
 
 
 def _in_order(snapshot: Snapshot, done: Sequence[Fragment]) -> list[Fragment]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 import pyarrow as pa
 
 from pennon.core.units import MIB
+from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
 from pennon.expr.tree import Call, Expression, paths_of
@@ -119,9 +121,11 @@ class TableScan:
         """Yield the rows of the tasks in order, as batches of ``schema``."""
         query = self.query.over(tasks)
         rows = self.batch_rows or _fitting_rows(query.scan)
-        for batch in read_query_batches(query, rows):
-            for piece in _pieces(batch) if self.batch_rows is None else [batch]:
-                yield convert_batch(piece, self.schema)
+        batches = read_query_batches(query, rows)
+        if self.batch_rows is None:
+            batches = chain.from_iterable(map(_pieces, batches))
+        for batch in exact_batches(batches):
+            yield convert_batch(batch, self.schema)
 
     def count(self, tasks: Sequence[ScanTask]) -> int:
         """Return how many rows of the tasks the scan finds; only what a filter needs is read."""

@@ -2,6 +2,9 @@
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_SetFromErrno
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport realloc
+from libc.string cimport memmove
 
 cdef extern from "<sys/mman.h>" nogil:
     void *mmap(void *start, size_t size, int protection, int flags, int fd, long offset)
@@ -18,6 +21,61 @@ cdef extern from "<unistd.h>" nogil:
 
 # Changed under the GIL only.
 cdef Py_ssize_t total_mapped = 0
+
+
+cdef struct Span:
+    uintptr_t start
+    uintptr_t end
+
+
+# The maps that are there, sorted by address.  No two overlap.
+cdef Span *spans = NULL
+cdef Py_ssize_t span_count = 0
+cdef Py_ssize_t span_room = 0
+
+
+cdef Py_ssize_t spans_up_to(uintptr_t address) noexcept:
+    """Return how many maps start at or before an address."""
+    cdef Py_ssize_t low = 0, high = span_count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if spans[middle].start <= address:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef bint is_mapped(const void *address) noexcept:
+    """Return whether an address lies in a map of this process; needs the GIL."""
+    cdef uintptr_t at = <uintptr_t> address
+    cdef Py_ssize_t place = spans_up_to(at)
+    return place > 0 and at < spans[place - 1].end
+
+
+cdef int add_span(uintptr_t start, Py_ssize_t size) except -1:
+    global spans, span_count, span_room
+    cdef Py_ssize_t place = spans_up_to(start), room
+    cdef Span *grown
+    if span_count == span_room:
+        room = max(2 * span_room, 64)
+        grown = <Span *> realloc(spans, room * sizeof(Span))
+        if grown == NULL:
+            raise MemoryError
+        spans, span_room = grown, room
+    memmove(spans + place + 1, spans + place, (span_count - place) * sizeof(Span))
+    spans[place].start = start
+    spans[place].end = start + <uintptr_t> size
+    span_count += 1
+    return 0
+
+
+cdef void drop_span(uintptr_t start) noexcept:
+    global span_count
+    cdef Py_ssize_t place = spans_up_to(start) - 1
+    if place >= 0 and spans[place].start == start:
+        memmove(spans + place, spans + place + 1, (span_count - place - 1) * sizeof(Span))
+        span_count -= 1
 
 
 def mapped_bytes():
@@ -41,6 +99,12 @@ cdef class Mapping:
             self.start = mmap(NULL, <size_t> size_bytes, PROT_READ, MAP_SHARED, fd, 0)
         if self.start == MAP_FAILED:
             PyErr_SetFromErrno(OSError)
+        try:
+            add_span(<uintptr_t> self.start, size_bytes)
+        except MemoryError:
+            munmap(self.start, <size_t> size_bytes)
+            self.start = MAP_FAILED
+            raise
         global total_mapped
         total_mapped += size_bytes
 
@@ -48,6 +112,7 @@ cdef class Mapping:
         global total_mapped
         if self.start != MAP_FAILED:
             total_mapped -= self.size
+            drop_span(<uintptr_t> self.start)
             munmap(self.start, <size_t> self.size)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):

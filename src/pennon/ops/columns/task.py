@@ -17,6 +17,7 @@ import pyarrow as pa
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import KIB, MIB, FragmentId
+from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import SchemaMismatchError
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
@@ -117,7 +118,7 @@ class ColumnsTask:
         scan = Scan(self.snapshot, inputs, tasks)
         work = partial(self._make, fragment)
         ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
-        read = read_batches(scan, self.batch_rows, ahead)
+        read = exact_batches(read_batches(scan, self.batch_rows, ahead))
         batches = enumerate(read if whole is None else whole(read))
         if self.maker.in_order or not self._is_large(fragment):
             return map(work, batches)

@@ -1,0 +1,1 @@
+cdef bint is_mapped(const void *address) noexcept

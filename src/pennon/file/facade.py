@@ -162,7 +162,7 @@ class LanceFileReader:
             part = window_of(rows, start, min(start + window, rows.count))
             batch = self._read(part, schema)
             pieces = range(0, batch.num_rows, batch_size)
-            yield from exact_batches((batch.slice(at, batch_size) for at in pieces))
+            yield from exact_batches(batch.slice(at, batch_size) for at in pieces)
 
     def _read(self, rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
         """Read rows into one batch."""

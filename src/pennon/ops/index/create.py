@@ -223,6 +223,4 @@ def _name_of(schema: Schema, leaf: Field) -> str:
     names = next(names for names, each in walk_names(schema) if each.id == leaf.id)
     if not any("." in name for name in names):
         return ".".join(names)
-    return ".".join(
-        name if name.replace("_", "a").isalnum() else quoted(name) for name in names
-    )
+    return ".".join(name if name.replace("_", "a").isalnum() else quoted(name) for name in names)

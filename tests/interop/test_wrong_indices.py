@@ -56,7 +56,7 @@ def turn_round(uri: str) -> None:
     new = tuple(each.to_fragment() for each in made)
     commit_compact(
         snapshot.store,
-        [Rewritten(snapshot.manifest.version, snapshot.manifest.fragments, new)],
+        [Rewritten(snapshot.manifest.version, tuple(snapshot.manifest.fragments), new)],
     )
 
 

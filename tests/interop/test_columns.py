@@ -281,7 +281,7 @@ def test_casts_in_lists_by_pylance(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
-    tmp_path: Path, version: str
+    tmp_path: Path, version: Any
 ) -> None:
     """At the top, in a struct and in a list; pylance itself casts no such column."""
     inner = pa.struct([("v", pa.null()), ("w", pa.int32())])
@@ -294,8 +294,9 @@ def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
         }
     )
     lance.write_dataset(table, tmp_path, data_storage_version=version, max_rows_per_file=2)
+    cast: Any = {"path": "x", "data_type": pa.string()}
     with pytest.raises(OSError, match='Cannot cast column "x" from Null'):
-        lance.dataset(tmp_path).alter_columns({"path": "x", "data_type": pa.string()})
+        lance.dataset(tmp_path).alter_columns(cast)
     ours = pennon.dataset(tmp_path)
     kinds: dict[str, Any] = {"x": pa.string(), "s.v": pa.list_(pa.int32()), "l.item": pa.float64()}
     changes: list[Any] = [{"path": path, "data_type": kind} for path, kind in kinds.items()]

@@ -36,7 +36,8 @@ def test_columns_that_differ_by_case_alone_each_get_their_own(
         merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
         inner = {"x": 3, "X": 4}
         wanted = {"v": 40, "V": 30, "s": inner}
-        assert lance.dataset(uri).to_table().to_pylist() == [{"id": n, **wanted} for n in (1, 2)]
+        found = {row["id"]: row for row in lance.dataset(uri).to_table().to_pylist()}
+        assert found == {n: {"id": n, **wanted} for n in (1, 2)}
         table.update("id + 0 = 1", {"V": "v + 1", "s.X": "s.x + 5"})
         merge = table.alias("t").merge(news, "t.id = s.id").withSchemaEvolution()
         merge.whenMatchedUpdate("s.id = 1", {"N": "s.N", "n": "s.n"}).execute()

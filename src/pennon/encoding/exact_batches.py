@@ -53,9 +53,9 @@ class ExactBatches:
         for number in self._dictionaries:  # each batch has the whole dictionary
             held -= batch.column(number).dictionary.get_total_buffer_size()
         columns = ExactColumns(batch.num_columns)
-        batch._export_to_c(columns.address)
+        batch._export_to_c(columns.address)  # noqa: SLF001 - the C data interface has no other name
         columns.cut(self._layout, held, SHARE)
-        read: Any = pa.Array._import_from_c
+        read: Any = pa.Array._import_from_c  # noqa: SLF001 - as above
         pairs = zip(columns.addresses(), self._types, strict=True)
         if not self._others:
             arrays = [read(address, kind) for address, kind in pairs]

@@ -19,11 +19,14 @@ from pennon.encoding.selection import take
 Arrays: TypeAlias = "Sequence[pa.Array[Any]]"
 
 
-def is_one_array(chunks: Arrays) -> bool:
+def _size(chunk: pa.Array[Any]) -> int:
+    """Return the bytes of an array; those of a dictionary's items do not grow with the rows."""
+    return int(chunk.indices.nbytes if isinstance(chunk, pa.DictionaryArray) else chunk.nbytes)
+
+
+def _fit(chunks: Arrays) -> bool:
     """Return whether chunks of one column fit into one array."""
-    return (
-        len(chunks) < 2 or sum(chunk.nbytes for chunk in chunks) <= array_limit.LARGEST_ARRAY_BYTES
-    )
+    return sum(map(_size, chunks)) <= array_limit.LARGEST_ARRAY_BYTES
 
 
 def fitting_arrays(column: pa.ChunkedArray[Any]) -> Iterator[pa.Array[Any]]:
@@ -31,11 +34,11 @@ def fitting_arrays(column: pa.ChunkedArray[Any]) -> Iterator[pa.Array[Any]]:
     held: list[pa.Array[Any]] = []
     size_bytes = 0
     for chunk in column.chunks:
-        if held and size_bytes + chunk.nbytes > array_limit.LARGEST_ARRAY_BYTES:
+        if held and size_bytes + _size(chunk) > array_limit.LARGEST_ARRAY_BYTES:
             yield _joined(held)
             held, size_bytes = [], 0
         held.append(chunk)
-        size_bytes += chunk.nbytes
+        size_bytes += _size(chunk)
     yield _joined(held) if held else pa.array([], column.type)
 
 
@@ -57,10 +60,10 @@ def take_rows(table: pa.Table, rows: Int64Array) -> pa.Table:
 
 
 def _taken(column: pa.ChunkedArray[Any], rows: Int64Array) -> list[pa.Array[Any]]:
-    if is_one_array(column.chunks):
+    if column.num_chunks < 2 or _fit(column.chunks):
         (whole,) = fitting_arrays(column)
-        widest = whole.nbytes // max(len(whole), 1)
-        if len(rows) <= len(whole) or widest * len(rows) <= array_limit.LARGEST_ARRAY_BYTES:
+        width = _size(whole) // max(len(whole), 1)
+        if width * len(rows) <= array_limit.LARGEST_ARRAY_BYTES:
             try:
                 return [take(whole, pa.array(rows))]
             except pa.ArrowInvalid:  # some rows are far wider than others, and come more than once
@@ -74,7 +77,7 @@ def _taken_by_chunk(column: pa.ChunkedArray[Any], rows: Int64Array) -> list[pa.A
     Raises pyarrow.ArrowInvalid if one row alone is more than an array holds.
     """
     if not len(rows):
-        return [column.chunk(0).slice(0, 0)]
+        return [pa.array([], column.type)]
     ends = np.cumsum([len(chunk) for chunk in column.chunks])
     owners = np.searchsorted(ends, rows, side="right")
     parts, order = [], [np.empty(0, np.int64)]
@@ -86,7 +89,7 @@ def _taken_by_chunk(column: pa.ChunkedArray[Any], rows: Int64Array) -> list[pa.A
             return _halves(column, rows)
         parts.append(part)
         order.append(places)
-    if not is_one_array(parts):
+    if len(rows) > 1 and not _fit(parts):
         return _halves(column, rows)
     back = np.empty(len(rows), np.int64)
     back[np.concatenate(order)] = np.arange(len(rows))

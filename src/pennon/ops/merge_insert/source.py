@@ -82,6 +82,11 @@ class Source:
             self.schema, [quoted(f.name) for f in self.schema.fields if f.name not in given]
         )
 
+    @property
+    def row_bytes(self) -> int:
+        """Return how many bytes a row of the data takes, on average."""
+        return int(self.table.nbytes // max(self.table.num_rows, 1))
+
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
         """Return rows of the data; columns that it lacks are those of the old rows, else NULL."""
         if moved.source is None:

@@ -78,6 +78,8 @@ def exact_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 def exact_table(table: pa.Table) -> pa.Table:
     """Return a table whose chunks begin at offset 0 in buffers of their own size; see the module."""
+    if not table.num_columns:  # it still knows how many rows it has
+        return table
     return pa.Table.from_batches(exact_batches(table.to_batches()), table.schema)
 
 

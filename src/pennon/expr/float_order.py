@@ -25,6 +25,12 @@ def one_form(values: Datum) -> Datum:
     return pc.if_else(pc.is_nan(wide), pa.scalar(math.nan, wide.type), plain)
 
 
+def has_floats(kind: pa.DataType) -> bool:
+    """Return whether there are floats in values of a type."""
+    children = [kind.field(number).type for number in range(kind.num_fields)]
+    return t.is_floating(kind) or any(map(has_floats, children))
+
+
 def one_key(value: Any) -> Any:
     """Return what a Python value is compared by: equal values of lists and structs have equal texts."""
     if isinstance(value, float):

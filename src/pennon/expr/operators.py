@@ -21,7 +21,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.among import find_among
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
-from pennon.expr.float_order import one_form, one_key
+from pennon.expr.float_order import has_floats, one_form, one_key
 from pennon.expr.rowwise import as_arrays
 
 Operator: TypeAlias = Callable[..., Datum]
@@ -110,7 +110,10 @@ def _pairwise(left: Datum, right: Datum) -> Datum:
         each if isinstance(each, pa.Array) else pa.repeat(each, count) for each in (left, right)
     ]
     pairs = zip(*sides, strict=True)
-    return pa.array([_same(x, y) if x.is_valid and y.is_valid else None for x, y in pairs])
+    same = _same if has_floats(left.type) else pa.Scalar.equals
+    return pa.array(
+        [same(x, y) if x.is_valid and y.is_valid else None for x, y in pairs], pa.bool_()
+    )
 
 
 def _same(left: pa.Scalar, right: pa.Scalar) -> bool:

@@ -94,6 +94,13 @@ def test_nan_is_found_whatever_its_bits(ds: pennon.LanceDataset, condition: str)
     assert ds.to_table(filter=condition)["id"].to_pylist() == [1]
 
 
+def test_lists_that_are_null_equal_nothing(tmp_path: Path) -> None:
+    lists = pa.array([None, None], pa.list_(pa.float64()))
+    ds = pennon.write_dataset(pa.table({"l": lists, "m": lists}), tmp_path)
+    assert ds.count_rows("l = m") == 0
+    assert ds.count_rows("l = m AND l != m") == 0
+
+
 def test_lists_with_minus_zero_equal_those_with_zero(ds: pennon.LanceDataset) -> None:
     assert ds.to_table(filter="l = zeros")["id"].to_pylist() == [0]
     assert ds.to_table(filter="l != zeros")["id"].to_pylist() == [1, 2]

@@ -248,3 +248,10 @@ def test_a_table_is_not_copied_to_be_exact(tmp_path: Any) -> None:
     held = pa.total_allocated_bytes() - before  # 16 MiB, less what lies in the map of the file
     assert held < 1 << 20
     assert whole.num_rows == sum(batch.num_rows for batch in batches) == 1 << 20
+
+
+def test_a_limit_without_columns_keeps_the_number_of_rows(tmp_path: Any) -> None:
+    ds = pennon.write_dataset(pa.table({"n": range(10)}), tmp_path)
+    assert ds.to_table(columns=[], limit=5, offset=2).num_rows == 5
+    assert ds.to_table(columns=[], limit=5, filter="n > 1").num_rows == 5
+    assert sum(batch.num_rows for batch in ds.to_batches(columns=[], limit=5)) == 5

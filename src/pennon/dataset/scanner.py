@@ -19,6 +19,7 @@ from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
 from pennon.core.extras import not_installed
 from pennon.encoding.exact_batches import exact_batches, exact_table
+from pennon.encoding.large_columns import combined
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
 from pennon.scan.batches import rebatch
@@ -163,7 +164,7 @@ class LanceScanner(ArrowScanner):
             return self._bytes_of_blobs.convert(described.to_batches())
         if self._search is not None:
             rows = batch_rows(self._query, options)
-            return iter(self.to_table().combine_chunks().to_batches(max_chunksize=rows))
+            return iter(combined(self.to_table()).to_batches(max_chunksize=rows))
         query, report = self._planned(self._query)
         rows = batch_rows(query, options)
         batches = self._batches(query, rows)

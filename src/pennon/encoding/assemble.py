@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.encoding import array_limit
 from pennon.encoding.block import (
     AllNullBlock,
     Block,
@@ -38,8 +39,6 @@ from pennon.schema.types import storage_type
 
 _ALIGNMENT: Final = 8
 """No consumer of Arrow data needs more, whatever the width."""
-
-_MAX_INT32: Final = (1 << 31) - 1
 
 
 def assemble(block: Block, field: Field) -> pa.Array:
@@ -184,15 +183,18 @@ def _variable(block: VariableBlock, validity: pa.Buffer | None, data_type: pa.Da
 
 def _offsets(offsets: pa.Buffer, rows: int, has_bits: int, wants_bits: int) -> pa.Buffer:
     """Return rows + 1 offsets of the width that the Arrow type has."""
-    if has_bits == wants_bits:
-        return aligned(offsets, wants_bits // 8)
-    values = np.frombuffer(offsets, np.dtype(f"i{has_bits // 8}"), rows + 1)
-    if wants_bits == 32 and values[-1] > _MAX_INT32:
+    right = aligned(offsets, wants_bits // 8) if has_bits == wants_bits else None
+    if right is not None and wants_bits == 64:
+        return right
+    values = np.frombuffer(right or offsets, np.dtype(f"i{has_bits // 8}"), rows + 1)
+    if wants_bits == 32 and values[-1] > array_limit.LARGEST_ARRAY_BYTES:
         message = (
             f"{rows} rows hold {values[-1]} bytes or items, more than offsets of 32 bits can count;"
             " read fewer rows at once"
         )
         raise TooLargeError(message)
+    if right is not None:
+        return right
     return pa.py_buffer(values.astype(np.dtype(f"i{wants_bits // 8}")))
 
 

@@ -41,8 +41,8 @@ class ExactBatches:
         self.schema = schema
         self._types = schema.types
         layouts = [_layout_of(kind) for kind in self._types]
-        self._layout: Int64Array = np.array(list(chain.from_iterable(layouts)), np.int64)
-        self._others = {n for n, layout in enumerate(layouts) if layout[0] == _OTHER}
+        self.layout: Int64Array = np.array(list(chain.from_iterable(layouts)), np.int64)
+        self.others = {n for n, layout in enumerate(layouts) if layout[0] == _OTHER}
         self._dictionaries = [n for n, kind in enumerate(self._types) if t.is_dictionary(kind)]
 
     def cut(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -53,15 +53,15 @@ class ExactBatches:
         for number in self._dictionaries:  # each batch has the whole dictionary
             held -= batch.column(number).dictionary.get_total_buffer_size()
         columns = ExactColumns(batch.num_columns)
-        batch._export_to_c(columns.address)
-        columns.cut(self._layout, held, SHARE)
-        read: Any = pa.Array._import_from_c
+        batch._export_to_c(columns.address)  # noqa: SLF001 - the C data interface has no other name
+        columns.cut(self.layout, held, SHARE)
+        read: Any = pa.Array._import_from_c  # noqa: SLF001 - as above
         pairs = zip(columns.addresses(), self._types, strict=True)
-        if not self._others:
+        if not self.others:
             arrays = [read(address, kind) for address, kind in pairs]
         else:
             arrays = [
-                batch.column(number) if number in self._others else read(address, kind)
+                batch.column(number) if number in self.others else read(address, kind)
                 for number, (address, kind) in enumerate(pairs)
             ]
         return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
@@ -78,6 +78,8 @@ def exact_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 def exact_table(table: pa.Table) -> pa.Table:
     """Return a table whose chunks begin at offset 0 in buffers of their own size; see the module."""
+    if not table.num_columns:  # it still knows how many rows it has
+        return table
     return pa.Table.from_batches(exact_batches(table.to_batches()), table.schema)
 
 

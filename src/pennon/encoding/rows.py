@@ -85,6 +85,15 @@ class Rows:
         ends = np.minimum(self.ends[low:high], end) - start
         return Rows.ranges(starts, ends)
 
+    def window(self, first: int, end: int) -> Rows:
+        """Return the rows number ``first`` to ``end`` among these."""
+        ends = np.cumsum(self.ends - self.starts)
+        before = ends - (self.ends - self.starts)
+        touched = (ends > first) & (before < end)
+        starts: Int64Array = self.starts[touched] + np.maximum(first - before[touched], 0)
+        stops: Int64Array = self.ends[touched] - np.maximum(ends[touched] - end, 0)
+        return Rows.ranges(starts, stops)
+
     def split(self, borders: Int64Array) -> Iterator[tuple[int, Rows]]:
         """Yield each part between two borders that holds rows, counted from its own begin.
 

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.compat.arguments import refuse
-from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
 from pennon.encoding.exact_batches import exact_batches
 from pennon.encoding.rows import Rows
@@ -159,7 +158,7 @@ class LanceFileReader:
             max(WINDOW_BYTES // max(stored, row_bytes(schema), 1) // batch_size, 1) * batch_size
         )
         for start in range(0, rows.count, window):
-            part = window_of(rows, start, min(start + window, rows.count))
+            part = rows.window(start, min(start + window, rows.count))
             batch = self._read(part, schema)
             pieces = range(0, batch.num_rows, batch_size)
             yield from exact_batches(batch.slice(at, batch_size) for at in pieces)
@@ -286,13 +285,3 @@ def split_path(path: str | os.PathLike[str]) -> tuple[str, str]:
     """Return the folder of a file, as a path or URI, and its name."""
     folder, slash, name = os.fspath(path).rpartition("/")
     return (folder or slash or "."), name
-
-
-def window_of(rows: Rows, first: int, end: int) -> Rows:
-    """Return the rows number ``first`` to ``end`` among ``rows``."""
-    ends = np.cumsum(rows.ends - rows.starts)
-    before = ends - (rows.ends - rows.starts)
-    touched = (ends > first) & (before < end)
-    starts: Int64Array = rows.starts[touched] + np.maximum(first - before[touched], 0)
-    stops: Int64Array = rows.ends[touched] - np.maximum(ends[touched] - end, 0)
-    return Rows.ranges(starts, stops)

@@ -6,7 +6,7 @@ of which all is shown.  They are named by their paths in the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
+from pennon.expr.types import is_bytes, is_text
 from pennon.scan.batches import cut_batches
 from pennon.scan.filter import Predicate, SqlPredicate
 from pennon.scan.fragment_reader import Chunks
@@ -26,6 +28,10 @@ FEW_ROWS: Final = 1 << 15
 """Of so few rows Arrow's functions take longer to be called than to compare."""
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""
+WRITTEN_OUT_BYTES: Final = 256 * MIB
+"""Items of a dictionary are written out for no more rows at once than have so many bytes."""
+LEAST_ITEM_BYTES: Final = WRITTEN_OUT_BYTES // ROWS_AT_ONCE
+"""A dictionary that has fewer bytes has no item that is too wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Condition:
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
         """Return true for the rows that pass; ``columns`` are those of `inputs`."""
-        batches = cut_batches(columns, rows, ROWS_AT_ONCE, self.schema)
+        batches = cut_batches(columns, rows, _rows_at_once(columns), self.schema)
         masks: list[Any] = [self.predicate.test(batch) for batch in batches]
         return masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
 
@@ -68,10 +74,27 @@ class Computed:
     def run(self, columns: Sequence[Chunks], rows: int) -> dict[str, Chunks]:
         """Return the values of each expression; ``columns`` are those of `inputs`."""
         found: dict[str, Chunks] = {name: [] for name in self.expressions}
-        for batch in cut_batches(columns, rows, ROWS_AT_ONCE, self.schema):
+        for batch in cut_batches(columns, rows, _rows_at_once(columns), self.schema):
             for name, expression in self.expressions.items():
                 found[name].append(evaluate(expression, batch))
         return found
+
+
+def _rows_at_once(columns: Sequence[Chunks]) -> int:
+    """Return how many rows to evaluate at once: no more than fit where dictionaries are written out."""
+    widest = max(chain.from_iterable(map(_widest_items, columns)), default=1)
+    return max(min(ROWS_AT_ONCE, WRITTEN_OUT_BYTES // max(widest, 1)), 1)
+
+
+def _widest_items(chunks: Chunks) -> Iterator[int]:
+    """Yield the bytes of the widest item of each dictionary of text or bytes."""
+    for chunk in chunks:
+        if isinstance(chunk, pa.DictionaryArray) and chunk.dictionary.nbytes > LEAST_ITEM_BYTES:
+            kind = chunk.type.value_type
+            if is_text(kind) or is_bytes(kind):
+                import pyarrow.compute as pc  # noqa: PLC0415 - saves 50 ms: most scans need none
+
+                yield pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
 
 
 def inputs_of(schema: Schema, paths: Sequence[tuple[str, ...]]) -> Projection:

@@ -25,7 +25,7 @@ from pennon.core.units import KIB
 from pennon.encoding.exact_batches import exact_array
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
-from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
+from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError, UnsupportedError
 from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.index.row_set import RowSet
@@ -127,8 +127,19 @@ class PreparedRead:
         """Return the values of each field at the given physical rows.
 
         All fields of a data file are read in lockstep: so many rounds of requests as the deepest
-        column needs, no more.  Several files of a remote store are read at once.
+        column needs, no more.  Several files of a remote store are read at once.  Rows that are too many
+        for one array come in several.
         """
+        try:
+            return self._read(rows)
+        except TooLargeError:
+            if rows.count < 2:
+                raise
+        half = rows.count // 2
+        pieces = [self.read(rows.window(*part)) for part in ((0, half), (half, rows.count))]
+        return [[*first, *rest] for first, rest in zip(*pieces, strict=True)]
+
+    def _read(self, rows: Rows) -> list[Chunks]:
         if len(self.files) == 1 and self.files[0].parts == self.sources:
             return self.files[0].read(rows)
         values: dict[int, Chunks] = {}

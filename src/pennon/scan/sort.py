@@ -15,7 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.units import MIB
+from pennon.encoding.exact_batches import exact_table
+from pennon.encoding.large_columns import take_rows as rows_of
 from pennon.errors import UnsupportedError
+from pennon.expr.float_order import one_form
 from pennon.expr.tree import Column, Expression
 from pennon.expr.types import plain
 from pennon.scan.arrays import int64_array
@@ -32,18 +36,24 @@ from pennon.schema.project import resolve
 _KEY: Final = "\0order "
 """Columns of this name hold what the order goes by; no column of a table is called so."""
 ROWS_HELD: Final = 1 << 16
-"""Rows that are gathered, at least, before the last ones of them are dropped."""
+"""Rows that are gathered, at least, before the last ones of them are dropped ..."""
+BYTES_HELD: Final = 64 * MIB
+"""... unless they are as large as this."""
 
 
-def sort_keys(schema: Schema, orderings: Sequence[ColumnOrdering]) -> dict[str, Expression]:
-    """Return what to compute for each ordering.
+def sort_keys(
+    schema: Schema, orderings: Sequence[ColumnOrdering], *, keeps_dictionaries: bool = False
+) -> dict[str, Expression]:
+    """Return what to compute for each ordering; with ``keeps_dictionaries`` their items are not written out.
 
     Raises ArgumentError for a column that is not there, UnsupportedError for one without an order.
     """
     keys: dict[str, Expression] = {}
     for number, ordering in enumerate(orderings):
         path = resolve(schema, ordering.column_name)
-        kind = plain(field_to_arrow(path[-1]).type)
+        stored = field_to_arrow(path[-1]).type
+        is_kept = keeps_dictionaries and pa.types.is_dictionary(stored)
+        kind = stored if is_kept else plain(stored)
         if pa.types.is_nested(kind):
             message = f"rows cannot be sorted by {ordering.column_name!r}, which is {kind}"
             raise UnsupportedError(message)
@@ -57,7 +67,7 @@ def read_in_order(query: BoundQuery) -> pa.Table:
     Rows that are equal stay in the order of the table.
     """
     orderings, offset, limit = query.orderings, query.offset, query.limit
-    keys = sort_keys(query.source, orderings)
+    keys = sort_keys(query.source, orderings, keeps_dictionaries=True)
     if limit is None or query.scan.with_deleted:
         found = sort_rows(read_filtered_table(_with_keys(query, keys)), orderings)
         return found.select(query.schema.names).slice(offset, limit)
@@ -71,7 +81,7 @@ def read_in_order(query: BoundQuery) -> pa.Table:
 
 def with_sort_keys(query: BoundQuery) -> BoundQuery:
     """Return a query that shows what its order goes by, too."""
-    return _with_keys(query, sort_keys(query.source, query.orderings))
+    return _with_keys(query, sort_keys(query.source, query.orderings, keeps_dictionaries=True))
 
 
 def _with_keys(query: BoundQuery, keys: dict[str, Expression]) -> BoundQuery:
@@ -89,13 +99,15 @@ def _first(
 ) -> pa.Table:
     """Return the first ``count`` rows in order."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size_bytes = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows >= max(2 * count, ROWS_HELD):
-            held = sort_rows(pa.Table.from_batches(held), orderings).slice(0, count).to_batches()
-            rows = min(rows, count)
+        size_bytes += batch.nbytes
+        if rows >= max(2 * count, ROWS_HELD) or (rows >= 2 * count and size_bytes >= BYTES_HELD):
+            found = sort_rows(pa.Table.from_batches(held), orderings).slice(0, count)
+            held = exact_table(found).to_batches()
+            rows, size_bytes = min(rows, count), 0
     return sort_rows(pa.Table.from_batches(held, schema), orderings).slice(0, count)
 
 
@@ -112,7 +124,7 @@ def sort_rows(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
         )
         for name, ordering in zip(keys.column_names, orderings, strict=True)
     ]
-    return table.combine_chunks().take(pc.sort_indices(keys, sort_keys=order))
+    return rows_of(table, pc.sort_indices(keys, sort_keys=order).to_numpy().astype(np.int64))
 
 
 def _names(table: pa.Table) -> list[str]:
@@ -120,14 +132,30 @@ def _names(table: pa.Table) -> list[str]:
 
 
 def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
-    """Return values that sort as these do: floats in total order, as whole numbers."""
+    """Return values that sort as these do: floats as whole numbers, dictionaries as the ranks of their items.
+
+    NaN is above all numbers, whatever its sign, and -0.0 equals 0.0 (`pennon.expr.float_order`).
+    """
+    if pa.types.is_dictionary(values.type):
+        return _ranks(values)
     if not pa.types.is_floating(values.type):
         return values
     wide = pc.cast(values, pa.float64())
-    bits = pc.fill_null(wide, 0.0).to_numpy().view(np.int64)
+    bits = pc.fill_null(one_form(wide), 0.0).to_numpy().view(np.int64)
     ordered = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
     nulls = pa.scalar(None, pa.int64())
     return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)
+
+
+def _ranks(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
+    """Return the place of each value among the items of its dictionary; equal items have one place."""
+    if not values.num_chunks:
+        return pa.chunked_array([], pa.int64())
+    chunks = values.unify_dictionaries().chunks
+    items = total_order(pa.chunked_array([chunks[0].dictionary]))
+    ranks = pc.rank(items, tiebreaker="min").cast(pa.int64())
+    ranks = pc.if_else(pc.is_valid(items), ranks, pa.scalar(None, pa.int64()))
+    return pa.chunked_array([ranks.take(chunk.indices) for chunk in chunks], pa.int64())
 
 
 def take_stored(

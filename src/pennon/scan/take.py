@@ -21,7 +21,7 @@ from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import reorder
-from pennon.errors import FormatError, OutOfRangeError
+from pennon.errors import FormatError, OutOfRangeError, TooLargeError
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
@@ -63,7 +63,7 @@ def take_batches(
     """
     try:
         return [take(numbers)]
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, TooLargeError):
         half = len(numbers) // 2
         if not half:
             raise

@@ -13,7 +13,7 @@ import pytest
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.file import LanceFileReader, LanceFileWriter
-from pennon.file.facade import split_path, window_of
+from pennon.file.facade import split_path
 
 TABLE = pa.table({"a": range(1000), "s": [f"s{i}" for i in range(1000)]}).append_column(
     "n", pa.array([{"x": i, "y": [i]} for i in range(1000)])
@@ -137,7 +137,7 @@ def test_window_of_ranges() -> None:
     everything = rows.indices().tolist()
     for first in range(10):
         for end in range(first, 10):
-            assert window_of(rows, first, end).indices().tolist() == everything[first:end]
+            assert rows.window(first, end).indices().tolist() == everything[first:end]
 
 
 def test_threads_share_a_writer(tmp_path: Path) -> None:

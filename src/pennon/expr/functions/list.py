@@ -14,7 +14,9 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.expr.cast import Datum, cast
+from pennon.expr.float_order import one_form
 from pennon.expr.functions.list_items import Items, check_lists, in_order, item_type_of, items_of
+from pennon.expr.operators import equal
 from pennon.expr.rowwise import (
     Entry,
     as_arrays,
@@ -76,7 +78,7 @@ def _has(lists: Datum, item: Datum) -> Datum:
 def _has_literal(lists: pa.Array, item: pa.Scalar) -> pa.Array:
     kind = item_type_of([lists, item], 1)
     wanted = cast(item, kind)
-    return _where_any(lists, lambda items: pc.equal(cast(items, kind), wanted))
+    return _where_any(lists, lambda items: equal(cast(items, kind), wanted))
 
 
 def _has_any(lists: Datum, items: Datum) -> Datum:
@@ -87,8 +89,8 @@ def _has_any(lists: Datum, items: Datum) -> Datum:
         return _constant(lists, value=False)
     if isinstance(lists, pa.Array) and isinstance(items, pa.Scalar) and items.is_valid:
         kind = item_type_of([lists, items], 2)
-        wanted = cast(items.values, kind)
-        return _where_any(lists, lambda found: pc.is_in(cast(found, kind), value_set=wanted))
+        wanted = one_form(cast(items.values, kind))
+        return _where_any(lists, lambda found: _is_in(cast(found, kind), wanted))
     return _by_codes([lists, items], lambda row: bool(row[0] & row[1]))
 
 
@@ -107,10 +109,15 @@ def _has_all_literals(lists: pa.Array, items: pa.Scalar) -> pa.Array:
     kind = item_type_of([lists, items], 2)
     every = pa.array(np.ones(len(lists), np.bool_), mask=np.asarray(pc.is_null(lists)))
     each = [
-        _where_any(lists, lambda found, w=wanted: pc.is_in(cast(found, kind), value_set=w))  # type: ignore[misc]
-        for wanted in _singles(cast(items.values, kind))
+        _where_any(lists, lambda found, w=wanted: _is_in(cast(found, kind), w))  # type: ignore[misc]
+        for wanted in _singles(one_form(cast(items.values, kind)))
     ]
     return reduce(pc.and_, each, every)
+
+
+def _is_in(items: pa.Array, wanted: pa.Array) -> pa.Array:
+    """Tell which items are among those wanted, which are in one form."""
+    return pc.is_in(one_form(items), value_set=wanted)
 
 
 def _singles(items: pa.Array) -> list[pa.Array]:

@@ -23,6 +23,7 @@ from pyarrow import types as t
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.expr.cast import Datum, cast
+from pennon.expr.float_order import one_form, one_key
 from pennon.expr.rowwise import Run, as_arrays, check_bytes, count_of
 from pennon.expr.types import common_type, is_list, is_text
 
@@ -40,11 +41,12 @@ class Items:
     """For each row, the numbers of the items of each argument; None for a list that is NULL."""
 
     def codes(self) -> list[int]:
-        """Return a number for each item; equal items have equal ones."""
+        """Return a number for each item; equal items have equal ones, as `pennon.expr.float_order` has it."""
         if t.is_nested(self.values.type):
             known: dict[str, int] = {}
-            return [known.setdefault(repr(each), len(known)) for each in self.values.to_pylist()]
-        found = pc.dictionary_encode(self.values, null_encoding="encode")
+            keys = map(repr, map(one_key, self.values.to_pylist()))
+            return [known.setdefault(key, len(known)) for key in keys]
+        found = pc.dictionary_encode(one_form(self.values), null_encoding="encode")
         return [int(each) for each in found.indices.to_pylist()]
 
     def pick(self, places: Iterable[Places | None]) -> pa.Array:

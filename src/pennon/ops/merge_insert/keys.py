@@ -13,7 +13,7 @@ A row of the table is looked up column by column: first its value, then the comb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.large_columns import fitting_arrays
 from pennon.errors import Breadcrumb, UnsupportedError
 
 ABSENT: Final = -1
@@ -54,8 +55,17 @@ class _Values:
         table[numbers - least] = np.arange(len(values))
         return cls(values, least, table)
 
+    def find_items(self, column: pa.Array[Any]) -> Int64Array:
+        """Return the number of each value of a column, of a dictionary by its items."""
+        if not isinstance(column, pa.DictionaryArray):
+            return self.find(column)
+        of_items = np.append(self.find(column.dictionary), ABSENT)
+        return of_items[_codes(column.indices)]
+
     def find(self, column: pa.Array[Any]) -> Int64Array:
         """Return the number of each value, `ABSENT` if it is not there, or NULL."""
+        if column.type != self.values.type:  # the same with offsets of 64 bits
+            column = column.cast(self.values.type)
         if self.table is None:
             return _codes(pc.index_in(column, self.values, skip_nulls=True))
         places = column.fill_null(0).to_numpy().astype(np.int64) - self.least
@@ -87,20 +97,20 @@ class Keys:
 
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray[Any]]) -> Keys:
-        """Number the keys of rows; the columns are those of the key, and have no dictionaries."""
+        """Number the keys of rows; the columns are those of the key."""
         parts: list[_Part] = []
         numbers: Int64Array = np.zeros(len(columns[0]), np.int64)
         count = 0
         for column in columns:
-            encoded = _one_array(column).dictionary_encode()
-            codes, combinations = _codes(encoded.indices), None
+            codes, distinct = _encoded(column)
+            combinations = None
             if parts:
-                combined = pa.array(_combine(numbers, codes, len(encoded.dictionary)))
+                combined = pa.array(_combine(numbers, codes, len(distinct)))
                 both = pc.if_else(pc.equal(combined, ABSENT), None, combined).dictionary_encode()
                 codes, combinations = _codes(both.indices), both.dictionary
             numbers = codes
-            parts.append(_Part(_Values.of(encoded.dictionary), combinations))
-            count = len(encoded.dictionary if combinations is None else combinations)
+            parts.append(_Part(_Values.of(distinct), combinations))
+            count = len(distinct if combinations is None else combinations)
         order = np.argsort(numbers, kind="stable")[int((numbers < 0).sum()) :]
         counts = np.bincount(numbers[order], minlength=count)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -119,7 +129,8 @@ class Keys:
         numbers: Int64Array = np.zeros(len(columns[0]), np.int64)
         before = numbers
         for part, column in zip(self.parts, columns, strict=True):
-            numbers = codes = part.values.find(_one_array(column))
+            found = [part.values.find_items(each) for each in _arrays(column)]
+            numbers = codes = np.concatenate([numbers[:0], *found])
             if part.combinations is not None:
                 combined = pa.array(_combine(before, codes, len(part.values.values)))
                 numbers = _codes(pc.index_in(combined, part.combinations))
@@ -150,17 +161,39 @@ def check_key(name: str, kind: pa.DataType) -> None:
         raise UnsupportedError(message, where=Breadcrumb(column=name))
 
 
-def _one_array(column: pa.ChunkedArray[Any]) -> pa.Array[Any]:
-    """Return a column as one array of plain values, as which keys are compared."""
-    found: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(found, pa.ChunkedArray):
-        found = pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
-    if isinstance(found, pa.ExtensionArray):
-        found = found.storage
-    if isinstance(found, pa.DictionaryArray):
-        found = found.dictionary_decode()
-    plain: pa.Array[Any] = found
-    return plain
+_WIDE: Final = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+def _arrays(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> Iterator[pa.Array[Any]]:
+    """Yield a column in as few arrays as hold it, without extension types."""
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    for each in fitting_arrays(chunked):
+        yield each.storage if isinstance(each, pa.ExtensionArray) else each
+
+
+def _encoded(column: pa.ChunkedArray[Any]) -> tuple[Int64Array, pa.Array[Any]]:
+    """Return a number for each value of a column, and the distinct values.
+
+    Text that is too much for one array gets offsets of 64 bits.  Items of dictionaries are not written out.
+    """
+    arrays = list(_arrays(column))
+    if pa.types.is_dictionary(arrays[0].type):
+        return _encoded_items(pa.chunked_array(arrays).unify_dictionaries().chunks)
+    if len(arrays) > 1:
+        kind = arrays[0].type
+        arrays = [pa.concat_arrays([each.cast(_WIDE.get(kind, kind)) for each in arrays])]
+    encoded = arrays[0].dictionary_encode()
+    return _codes(encoded.indices), encoded.dictionary
+
+
+def _encoded_items(chunks: Sequence[pa.DictionaryArray]) -> tuple[Int64Array, pa.Array[Any]]:
+    """Do the same for chunks of one dictionary, some items of which may be equal, or not be used."""
+    items = chunks[0].dictionary.dictionary_encode()
+    of_items = np.append(_codes(items.indices), ABSENT)
+    codes = np.concatenate([of_items[_codes(chunk.indices)] for chunk in chunks])
+    used = np.unique(codes[codes >= 0])
+    numbers = np.where(codes >= 0, np.searchsorted(used, codes), ABSENT)
+    return numbers, items.dictionary.take(pa.array(used, pa.int64()))
 
 
 def _codes(indices: pa.Array[Any]) -> Int64Array:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.large_columns import take_rows
 from pennon.errors import MatchError
 from pennon.expr.evaluate import passing
 from pennon.expr.tree import Call, Column, Expression, is_among, paths_of
@@ -258,7 +259,7 @@ class MatchTask:
         if given:
             sides[_SOURCE] = _struct(self.source.take(sources, given))
         if names:
-            sides[_TARGET] = _struct(one_batch(rows.select(names).take(pa.array(places))))
+            sides[_TARGET] = _struct(one_batch(take_rows(rows.select(names), places)))
         if not sides:
             return empty_batch(pa.schema([]), len(places))
         return pa.RecordBatch.from_pydict(sides)
@@ -271,7 +272,7 @@ class MatchTask:
         passed = [_NONE]
         for start in range(0, len(places), ROWS_AT_ONCE):
             part = places[start : start + ROWS_AT_ONCE]
-            batch = one_batch(rows.take(pa.array(part)))
+            batch = one_batch(take_rows(rows, part))
             passed.append(part[true_rows(passing(condition, batch))])
         return np.concatenate(passed)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.large_columns import take_rows
 from pennon.errors import ArgumentError, SchemaMismatchError
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.merge_insert.keys import Keys, check_key
@@ -81,8 +82,16 @@ class Source:
             self.schema, [quoted(f.name) for f in self.schema.fields if f.name not in given]
         )
 
+    @property
+    def row_bytes(self) -> int:
+        """Return how many bytes a row of the data takes, on average."""
+        return int(self.table.nbytes // max(self.table.num_rows, 1))
+
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
         """Return rows of the data; columns that it lacks are those of the old rows, else NULL."""
+        if moved.source is None:
+            message = "merged rows have their values from the data"
+            raise ValueError(message)
         new = self.take(moved.source, self.table.column_names)
         arrays = []
         for field in written_schema(self.schema):
@@ -94,10 +103,9 @@ class Source:
             arrays.append(mine)
         return pa.RecordBatch.from_arrays(arrays, self.schema.names)
 
-    def take(self, rows: Int64Array | None, names: Sequence[str]) -> pa.RecordBatch:
+    def take(self, rows: Int64Array, names: Sequence[str]) -> pa.RecordBatch:
         """Return some columns of rows of the data."""
-        chosen = self.table.select(list(names)).take(pa.array(rows, pa.int64()))
-        return one_batch(chosen)
+        return one_batch(take_rows(self.table.select(list(names)), rows))
 
     def describe_key(self, row: int) -> str:
         """Return the key of a row as people read it, e.g. ``a = 2, b = 'x'``."""

@@ -56,6 +56,11 @@ class Assignments:
         tops = [top for top in self.needs.read.fields if top.name in self.by_column]
         return tuple(below.id for top in tops for below in top.walk())
 
+    @property
+    def row_bytes(self) -> int:
+        """Return 0: new values are made of old rows."""
+        return 0
+
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:  # noqa: ARG002 - a `Maker`
         """Return rows with their new values.
 

@@ -20,7 +20,7 @@ from pennon.ops.merge_insert.match import Found
 from pennon.ops.merge_insert.source import Source, quoted
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
+from pennon.scan.plan import DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
@@ -68,7 +68,9 @@ class PatchTask:
         shown, whole = to_rewrite(self.snapshot, changing)
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
         start = 0
-        for batch in whole(read_batches(Scan(self.snapshot, shown, tasks), DEFAULT_BATCH_ROWS)):
+        most = max(DEFAULT_BATCH_BYTES // max(self.source.row_bytes, 1), 1)
+        scan = Scan(self.snapshot, shown, tasks)
+        for batch in whole(read_batches(scan, min(DEFAULT_BATCH_ROWS, most), may_cut=True)):
             low, high = np.searchsorted(changed, [start, start + batch.num_rows])
             rows = self.source.take(found.source[low:high], schema.names)
             yield _patched(batch, changed[low:high] - start, rows)

@@ -74,6 +74,11 @@ class Maker(Protocol):
         """Return the columns of the old rows that it wants to see."""
         ...
 
+    @property
+    def row_bytes(self) -> int:
+        """Return about how many bytes a row takes that does not come from the old rows."""
+        ...
+
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
         """Return the rows as they are written; ``old`` has those columns, or none for new rows."""
         ...
@@ -111,7 +116,9 @@ class MoveTask:
         def work(moved: Moved) -> list[pa.RecordBatch]:
             return list(reader.make(self.maker, moved))
 
-        pieces = (piece for moved in share for piece in moved.cut(reader.rows_at_once(moved)))
+        most = max(PIECE_BYTES // max(self.maker.row_bytes, 1), 1)
+        sizes = ((moved, min(reader.rows_at_once(moved), most)) for moved in share)
+        pieces = (piece for moved, rows in sizes for piece in moved.cut(rows))
         if reader.has_blobs:  # of which no more than a few are held at a time
             for piece in pieces:
                 yield from reader.make(self.maker, piece)

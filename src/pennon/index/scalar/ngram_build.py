@@ -51,8 +51,8 @@ LIST_ROWS: Final = 1 << 20
 """Rows of lists that are written at once, unless one list has more."""
 _READ_BYTES: Final = MIB
 """About so many bytes of lists are read of a file at once."""
-READ_TOKENS: Final = 256
-"""Tokens whose lists are read at once at least, and at most sixteen times as many."""
+READ_TOKENS: Final = 32
+"""Tokens whose lists are read at once at least, and at most 128 times as many."""
 _BASE: Final = len(DIGITS) + 1
 _TOKENS: Final = _BASE**3
 _NULLS: Final = 0
@@ -265,7 +265,7 @@ def _plain_letters(letter: str) -> str:
 def _lists_in(file: IndexFile, moves: RowMap) -> Iterator[tuple[int, Numbers]]:
     """Yield the tokens of a file, ascending, each with its rows as they are now."""
     each = max(file.source.size_bytes // max(file.rows, 1), 1)
-    some = min(max(_READ_BYTES // each, READ_TOKENS), 16 * READ_TOKENS)
+    some = min(max(_READ_BYTES // each, READ_TOKENS), 128 * READ_TOKENS)
     for start in range(0, file.rows, some):
         tokens, lists = file.read(SCHEMA.names, Rows.between(start, min(start + some, file.rows)))
         numbers = whole_numbers(tokens.fill_null(_NULLS), "tokens").tolist()

@@ -35,8 +35,15 @@ cdef extern from *:
                 int64_t rows = count - first < ROWS ? count - first : ROWS;                              \
                 const TYPE *mine = x + first * width;                                                    \
                 if (metric == COSINE) lengths_##SUFFIX(mine, rows, width, lengths);                      \
-                for (int64_t i = 0; metric == COSINE && unusual && i < rows; i++)                        \
-                    marked += unusual[first + i] = !(lengths[i] <= most && lengths[i] * most >= 1);      \
+                if (metric == COSINE && unusual) {                                                       \
+                    int some = 0;                                                                        \
+                    for (int64_t i = 0; i < rows; i++)                                                   \
+                        some += !(lengths[i] <= most) | !(lengths[i] * most >= 1);                       \
+                    memset(unusual + first, 0, rows);                                                    \
+                    for (int64_t i = 0; some && i < rows; i++)                                           \
+                        unusual[first + i] = !(lengths[i] <= most) | !(lengths[i] * most >= 1);          \
+                    marked += some;                                                                      \
+                }                                                                                        \
                 (metric == L2 ? l2_##SUFFIX : metric == DOT ? dot_##SUFFIX : cosine_##SUFFIX)(           \
                     mine, rows, q, queries, width, lengths, norms, out + first, count);                  \
             }                                                                                            \

@@ -140,10 +140,12 @@ def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[
     if metric != COSINE:
         vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
         return found
-    queries = scaled_where_unusual(queries)
-    norms = lengths_of(queries)
-    unusual = np.zeros(len(vectors), np.bool_)
     most = usual_length(vectors.dtype)
+    norms = lengths_of(queries)
+    if not (len(norms) and norms.min() * most >= 1 and norms.max() <= most):
+        queries = scaled_where_unusual(queries)
+        norms = lengths_of(queries)
+    unusual = np.empty(len(vectors), np.bool_)
     if vector_distances(vectors, queries, _NUMBERS[metric], norms, found, most, unusual.view(np.uint8)):
         some = scaled_where_unusual(vectors[unusual])
         again = np.empty((len(queries), len(some)), np.float32)

@@ -146,7 +146,9 @@ def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[
         queries = scaled_where_unusual(queries)
         norms = lengths_of(queries)
     unusual = np.empty(len(vectors), np.bool_)
-    if vector_distances(vectors, queries, _NUMBERS[metric], norms, found, most, unusual.view(np.uint8)):
+    if vector_distances(
+        vectors, queries, _NUMBERS[metric], norms, found, most, unusual.view(np.uint8)
+    ):
         some = scaled_where_unusual(vectors[unusual])
         again = np.empty((len(queries), len(some)), np.float32)
         vector_distances(some, queries, _NUMBERS[metric], norms, again)

@@ -42,7 +42,9 @@ def test_numbers_that_add_nothing_are_equal() -> None:
     assert firsts_of(rows.copy(), PRODUCTS) == [0, 0, 2, 3, 4, 5]
 
 
-def connected(rows: np.ndarray, links: list[list[int]], most: int, few: int, kind: int = SQUARES) -> Any:
+def connected(
+    rows: np.ndarray, links: list[list[int]], most: int, few: int, kind: int = SQUARES
+) -> Any:
     count = len(rows)
     firsts = np.array(firsts_of(rows, kind), np.int32)
     counts = np.array([len(each) for each in links], np.int32)
@@ -96,7 +98,9 @@ def test_random_graphs_are_connected_both_ways(most: int, kind: int) -> None:
         first = np.array(firsts_of(rows, kind)) == np.arange(count)
         own = np.flatnonzero(first)
         links = [
-            rng.choice(own[own != at], min(int(rng.integers(0, most + 1)), len(own) - 1), replace=False).tolist()
+            rng.choice(
+                own[own != at], min(int(rng.integers(0, most + 1)), len(own) - 1), replace=False
+            ).tolist()
             if first[at]
             else []
             for at in range(count)

@@ -31,7 +31,9 @@ def type_of(name: str) -> pa.DataType:
     if name == "bfloat16":
         metadata = {"ARROW:extension:name": "lance.bfloat16", "ARROW:extension:metadata": ""}
         return pa.list_(pa.field("item", pa.binary(2), metadata=metadata), WIDTH)
-    return pa.list_({"float": pa.float32(), "double": pa.float64(), "halffloat": pa.float16()}[name], WIDTH)
+    return pa.list_(
+        {"float": pa.float32(), "double": pa.float64(), "halffloat": pa.float16()}[name], WIDTH
+    )
 
 
 def column_of(vectors: np.ndarray, name: str) -> pa.Array:
@@ -66,7 +68,13 @@ def test_exact_cosine_search_of_very_short_and_long_vectors(
     query = unit_numbers(1, 5)[0]
     ds = table_of(tmp_path, name, query)
     for each in [scale] if scale else SCALES[name]:
-        nearest = {"column": "v", "q": query * each, "k": 200, "metric": "cosine", "use_index": False}
+        nearest = {
+            "column": "v",
+            "q": query * each,
+            "k": 200,
+            "metric": "cosine",
+            "use_index": False,
+        }
         rows = ds.to_table(["id", "_distance"], nearest=nearest)
         found = dict(zip(rows["id"].to_pylist(), rows["_distance"].to_pylist(), strict=True))
         check(found, name)

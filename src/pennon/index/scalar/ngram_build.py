@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.file.open import open_container_file
@@ -42,12 +43,12 @@ ROW_BYTES: Final = 256
 """About how much memory the tokens of a short text take while an index is made."""
 HELD_PAIRS: Final = 1 << 26
 """Pairs of a token and a row that are held in runs: 128 MB."""
-RUN_PAIRS: Final = 1 << 22
+RUN_PAIRS: Final = 1 << 21
 """Pairs that are sorted at once."""
 RUN_ROWS: Final = 1 << 16
 TEXT_BYTES: Final = 1 << 20
 """Bytes of text whose tokens are worked out at once."""
-LIST_ROWS: Final = 1 << 20
+LIST_ROWS: Final = 1 << 19
 """Rows of lists that are written at once, unless one list has more."""
 _READ_BYTES: Final = MIB
 """About so many bytes of lists are read of a file at once."""
@@ -131,9 +132,9 @@ class _Run:
     def of(cls, rows: Numbers, keys: Keys) -> _Run:
         """Sort the keys of some rows, each once."""
         keys.sort()
-        keys = keys[np.diff(keys, prepend=~keys[:1]) != 0]
+        keys = keys[run_starts(keys)]
         tokens = (keys >> _PLACE_BITS).astype(np.uint16)
-        starts = np.flatnonzero(np.diff(tokens.astype(np.int32), prepend=-1))
+        starts = np.flatnonzero(run_starts(tokens))
         return cls(rows, tokens[starts], keys.astype(np.uint16), np.append(starts, len(keys)))
 
     def between(self, first: int, end: int) -> tuple[npt.NDArray[np.uint16], Numbers]:
@@ -191,7 +192,7 @@ class _Runs:
             rows = np.concatenate([each for _, each in found])
             order = np.argsort(tokens, kind="stable")
             tokens = tokens[order]
-            starts = np.flatnonzero(np.diff(tokens.astype(np.int32), prepend=-1))
+            starts = np.flatnonzero(run_starts(tokens))
             yield _Lists(tokens[starts], rows[order], np.append(starts, len(tokens)))
 
     def _keep(self, keys: Keys) -> None:

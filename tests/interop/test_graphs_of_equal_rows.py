@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import lance
 import numpy as np
@@ -34,7 +35,7 @@ def test_pylance_reaches_all_rows_of_graphs_of_equal_vectors(
     zeros, half = normal.copy(), normal.copy()
     zeros[::10] = 0
     half[::2] = half[0]
-    options = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
+    options: dict[str, Any] = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
     for number, vectors in enumerate(
         (zeros, half, np.ones_like(normal), normal[np.arange(ROWS) % 5])
     ):

@@ -6,8 +6,8 @@
           -> lists of all runs, some tokens at a time -> ngram_postings.lance
 
 A row of a token takes 2 bytes in a run, so a text of 60 letters takes about 100.  Runs that reach `HELD_PAIRS` are
-written to a file of their own beside the index, and all such files merged in the end as segments are: a few tokens
-at a time.  Source: reference index-scalar, 8.
+written to a file of their own beside the index, and all such files are merged in the end as segments are: a few
+tokens at a time.  Source: reference index-scalar, 8.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ HELD_PAIRS: Final = 1 << 26
 RUN_PAIRS: Final = 1 << 21
 """Pairs that are sorted at once."""
 RUN_ROWS: Final = 1 << 16
+"""Rows whose places have 16 bits."""
 TEXT_BYTES: Final = 1 << 20
 """Bytes of text whose tokens are worked out at once."""
 LIST_ROWS: Final = 1 << 19
@@ -222,7 +223,7 @@ def _keys_of(texts: pa.Array[Any], first_place: int) -> Iterator[Keys]:
             continue
         low = int(np.searchsorted(offsets, start, side="right")) - 1
         high = int(np.searchsorted(offsets, end))
-        lengths = np.diff(np.clip(offsets[low : high + 1], start, end))
+        lengths: Int64Array = np.diff(offsets[low : high + 1].clip(start, end))
         owners = np.repeat(np.arange(low, high, dtype=np.uint32), lengths)
         digits = _TABLE[data[start:end]]
         a, b, c = digits[:-2], digits[1:-1], digits[2:]

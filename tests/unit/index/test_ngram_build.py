@@ -47,10 +47,14 @@ def expected(texts: list[str | None], rows_per_file: int) -> dict[int, list[int]
     return dict(sorted(found.items()))
 
 
-def made(tmp_path: Path, texts: list[str | None], rows_per_file: int = 100) -> Any:
+def made(
+    tmp_path: Path, texts: list[str | None], rows_per_file: int = 100, version: str = "2.1"
+) -> Any:
     table = pa.table({"s": pa.array(texts, pa.string())})
     uri = str(tmp_path / "t.lance")
-    ds = pennon.write_dataset(table, uri, max_rows_per_file=rows_per_file)
+    ds = pennon.write_dataset(
+        table, uri, max_rows_per_file=rows_per_file, data_storage_version=version
+    )
     ds.create_scalar_index("s", "NGRAM")
     return ds
 
@@ -65,14 +69,15 @@ SIZES = {
 }
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_ngram_index_has_the_rows_of_each_token(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], version: str
 ) -> None:
     for name, value in sizes.items():
         monkeypatch.setattr(f"{BUILD}.{name}", value)
     texts = texts_of(250, 30)
-    ds = made(tmp_path, texts)
+    ds = made(tmp_path, texts, version=version)
     assert index_of(ds.uri) == expected(texts, 100)
 
 

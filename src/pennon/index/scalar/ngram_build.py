@@ -6,8 +6,8 @@
           -> lists of all runs, some tokens at a time -> ngram_postings.lance
 
 A row of a token takes 2 bytes in a run, so a text of 60 letters takes about 100.  Runs that reach `HELD_PAIRS` are
-written to a file of their own beside the index, and all such files merged in the end as segments are: a few tokens
-at a time.  Source: reference index-scalar, 8.
+written to a file of their own beside the index, and all such files are merged in the end as segments are: a few
+tokens at a time.  Source: reference index-scalar, 8.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.file.open import open_container_file
@@ -42,17 +43,18 @@ ROW_BYTES: Final = 256
 """About how much memory the tokens of a short text take while an index is made."""
 HELD_PAIRS: Final = 1 << 26
 """Pairs of a token and a row that are held in runs: 128 MB."""
-RUN_PAIRS: Final = 1 << 22
+RUN_PAIRS: Final = 1 << 21
 """Pairs that are sorted at once."""
 RUN_ROWS: Final = 1 << 16
+"""Rows whose places have 16 bits."""
 TEXT_BYTES: Final = 1 << 20
 """Bytes of text whose tokens are worked out at once."""
-LIST_ROWS: Final = 1 << 20
+LIST_ROWS: Final = 1 << 19
 """Rows of lists that are written at once, unless one list has more."""
 _READ_BYTES: Final = MIB
 """About so many bytes of lists are read of a file at once."""
-READ_TOKENS: Final = 256
-"""Tokens whose lists are read at once at least, and at most sixteen times as many."""
+READ_TOKENS: Final = 32
+"""Tokens whose lists are read at once at least, and at most 128 times as many."""
 _BASE: Final = len(DIGITS) + 1
 _TOKENS: Final = _BASE**3
 _NULLS: Final = 0
@@ -131,9 +133,9 @@ class _Run:
     def of(cls, rows: Numbers, keys: Keys) -> _Run:
         """Sort the keys of some rows, each once."""
         keys.sort()
-        keys = keys[np.diff(keys, prepend=~keys[:1]) != 0]
+        keys = keys[run_starts(keys)]
         tokens = (keys >> _PLACE_BITS).astype(np.uint16)
-        starts = np.flatnonzero(np.diff(tokens.astype(np.int32), prepend=-1))
+        starts = np.flatnonzero(run_starts(tokens))
         return cls(rows, tokens[starts], keys.astype(np.uint16), np.append(starts, len(keys)))
 
     def between(self, first: int, end: int) -> tuple[npt.NDArray[np.uint16], Numbers]:
@@ -191,7 +193,7 @@ class _Runs:
             rows = np.concatenate([each for _, each in found])
             order = np.argsort(tokens, kind="stable")
             tokens = tokens[order]
-            starts = np.flatnonzero(np.diff(tokens.astype(np.int32), prepend=-1))
+            starts = np.flatnonzero(run_starts(tokens))
             yield _Lists(tokens[starts], rows[order], np.append(starts, len(tokens)))
 
     def _keep(self, keys: Keys) -> None:
@@ -221,7 +223,7 @@ def _keys_of(texts: pa.Array[Any], first_place: int) -> Iterator[Keys]:
             continue
         low = int(np.searchsorted(offsets, start, side="right")) - 1
         high = int(np.searchsorted(offsets, end))
-        lengths = np.diff(np.clip(offsets[low : high + 1], start, end))
+        lengths: Int64Array = np.diff(offsets[low : high + 1].clip(start, end))
         owners = np.repeat(np.arange(low, high, dtype=np.uint32), lengths)
         digits = _TABLE[data[start:end]]
         a, b, c = digits[:-2], digits[1:-1], digits[2:]
@@ -265,7 +267,7 @@ def _plain_letters(letter: str) -> str:
 def _lists_in(file: IndexFile, moves: RowMap) -> Iterator[tuple[int, Numbers]]:
     """Yield the tokens of a file, ascending, each with its rows as they are now."""
     each = max(file.source.size_bytes // max(file.rows, 1), 1)
-    some = min(max(_READ_BYTES // each, READ_TOKENS), 16 * READ_TOKENS)
+    some = min(max(_READ_BYTES // each, READ_TOKENS), 128 * READ_TOKENS)
     for start in range(0, file.rows, some):
         tokens, lists = file.read(SCHEMA.names, Rows.between(start, min(start + some, file.rows)))
         numbers = whole_numbers(tokens.fill_null(_NULLS), "tokens").tolist()

@@ -23,6 +23,7 @@ from pyarrow import types as t
 from pennon.encoding.kernels.distances import differing_bits, vector_distances
 from pennon.errors import ArgumentError
 from pennon.index.vector.base import Floats2D
+from pennon.index.vector.lengths import lengths_of, scaled_where_unusual, usual_length
 
 L2: Final = "l2"
 COSINE: Final = "cosine"
@@ -136,8 +137,20 @@ def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[
         differing_bits(vectors, queries, found)
         return found
     norms = np.zeros(len(queries), queries.dtype)
-    if metric == COSINE:
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms = np.sqrt((queries * queries).sum(1))
-    vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
+    if metric != COSINE:
+        vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
+        return found
+    most = usual_length(vectors.dtype)
+    norms = lengths_of(queries)
+    if not (len(norms) and norms.min() * most >= 1 and norms.max() <= most):
+        queries = scaled_where_unusual(queries)
+        norms = lengths_of(queries)
+    unusual = np.empty(len(vectors), np.bool_)
+    if vector_distances(
+        vectors, queries, _NUMBERS[metric], norms, found, most, unusual.view(np.uint8)
+    ):
+        some = scaled_where_unusual(vectors[unusual])
+        again = np.empty((len(queries), len(some)), np.float32)
+        vector_distances(some, queries, _NUMBERS[metric], norms, again)
+        found[:, unusual] = again
     return found

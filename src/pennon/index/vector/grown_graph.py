@@ -1,8 +1,8 @@
 """The graph of a partition: which rows are near which, level by level.
 
-Rows are looked at as their codes stand for them.  The first of rows that are equal grows into the graph, the others
-hang on it; and each row can be reached from each other one.  Row 0 is on the highest level, for releases up to 1.0.4 begin
-there whatever the entry point is said to be.
+Rows are looked at as their codes stand for them.  Of equal rows the first one is linked with its neighbours, and the
+others are linked with it.  Each row can be reached from each other one.  Row 0 is on the highest level, for releases up
+to 1.0.4 begin there whatever the entry point is said to be.
 
 Source: reference index-vector, 2.6.
 """
@@ -41,7 +41,7 @@ _SHARED_ROWS: Final = 1 << 12
 _CREW: Final = Crew("graphs")
 _HALF_BITS: Final = 4
 _BRANCHES_SHARE: Final = 4
-"""A row is linked with rows that are equal to it in one of so many slots on upper levels, half of that below."""
+"""One in so many of the ``m`` links of a row may lead to rows that are equal to it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,6 +36,7 @@ from pennon.index.vector.codes import (
     RowCodes,
 )
 from pennon.index.vector.cut_rows import CutRows
+from pennon.index.vector.lengths import normalized
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
@@ -133,9 +134,8 @@ class IvfIndex:
         vectors: Vectors = queries.astype(self._type).astype(kind, copy=False)
         is_valid = np.asarray(np.isfinite(vectors).all(axis=1))
         if self.metric == "cosine":
-            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
-            vectors = vectors / norms
-            is_valid &= np.isfinite(vectors).all(axis=1)
+            vectors, has_direction = normalized(vectors)
+            is_valid &= has_direction
         return vectors, is_valid
 
     def near_partitions(self, queries: Vectors, count: int) -> Int64Array:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.index.row_set import Numbers
+from pennon.index.vector.lengths import normalized
 
 Matrix: TypeAlias = npt.NDArray[Any]
 """A vector a row, in the type of the column."""
@@ -54,10 +55,8 @@ def usable(values: pa.Array[Any], rows: Numbers, metric: str) -> tuple[Matrix, N
         finite: Any = np.isfinite(matrix).all(axis=1)
         good &= finite
     if metric == "cosine":
-        lengths = _lengths(matrix)
-        good &= np.isfinite(lengths) & (lengths > 0)
-        lengths[~good] = 1
-        matrix = (matrix / lengths[:, None]).astype(matrix.dtype)
+        matrix, has_direction = normalized(matrix)
+        good &= has_direction
     return (matrix, rows) if good.all() else (matrix[good], rows[good])
 
 
@@ -74,13 +73,6 @@ def _mask(flat: pa.Array[Any], width: int) -> npt.NDArray[np.bool_]:
     found: Any = flat.is_null().to_numpy(zero_copy_only=False)
     missing: npt.NDArray[np.bool_] = found.reshape(-1, width).any(axis=1)
     return missing
-
-
-def _lengths(matrix: Matrix) -> Matrix:
-    wide = matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
-    with np.errstate(over="ignore", invalid="ignore"):
-        found: Matrix = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    return found
 
 
 def as_floats(matrix: Matrix) -> Floats:

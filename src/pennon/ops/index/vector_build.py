@@ -259,7 +259,7 @@ def trained_model(build: VectorBuild, given: Given, builder: Builder = THREADS) 
         has_centroids=given.centroids is not None,
         has_codebook=has_codebook,
     )
-    sample = _sample(build, fragments, rows, wanted)
+    sample = sample_vectors(build, fragments, rows, wanted)
     if not can_train(settings, len(sample), has_codebook=has_codebook):
         return None
     return train(
@@ -272,8 +272,10 @@ def trained_model(build: VectorBuild, given: Given, builder: Builder = THREADS) 
     )
 
 
-def _sample(build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted: int) -> Matrix:
-    """Return vectors of random rows; where many of these are NULL, of all rows as far as it takes."""
+def sample_vectors(
+    build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted: int
+) -> Matrix:
+    """Return vectors of random rows of fragments that have so many; where many of these are NULL, of all rows as far as it takes."""
     rng = np.random.default_rng(build.settings.seed)
     if wanted * _FEW_SHARE < rows:
         chosen = np.sort(rng.choice(rows, wanted, replace=False))

@@ -22,6 +22,7 @@ from pennon.ops.index.vector_build import (
     plan_vectors,
     plan_vectors_like,
 )
+from pennon.ops.index.vector_range import warn_outside_range
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -151,6 +152,7 @@ def optimized_vectors(
     if not retrain:
         try:
             build = plan_vectors_like(snapshot, segments[-1], fresh)
+            warn_outside_range(build, fresh)
             return _merged(build, segments[-1], list(merged), list(fresh), builder), list(merged)
         except UNREADABLE:
             pass

@@ -75,3 +75,18 @@ def test_nothing_is_compared_with_nothing() -> None:
     none = np.empty((0, 3), np.float32)
     vector_distances(none, none, 0, np.empty(0, np.float32), np.empty((0, 0), np.float32))
     differing_bits(none.astype(np.uint8), np.ones((2, 3), np.uint8), np.empty((2, 0), np.float32))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_cosine_marks_vectors_whose_length_is_out_of_bounds(kind: Any) -> None:
+    vectors = np.ones((70, 9), kind)
+    vectors[[3, 40, 69]] = [[1e-30], [0], [np.nan]]
+    vectors[33] = 1e30
+    marks = np.full(70, 7, np.uint8)
+    found = np.empty((2, 70), np.float32)
+    norms = np.full(2, 3, kind)
+    assert vector_distances(vectors, vectors[:2], 1, norms, found, 2.0**40, marks) == 4
+    assert np.flatnonzero(marks).tolist() == [3, 33, 40, 69]
+    assert vector_distances(vectors, vectors[:2], 0, norms, found, 2.0**40, marks) == 0
+    with pytest.raises(ValueError, match="mark of each"):
+        vector_distances(vectors, vectors[:2], 1, norms, found, 2.0**40, marks[:69])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import pennon
 
 WIDTH = 16
-ROWS = 600
+ROWS = 480
 KINDS = ("IVF_HNSW_FLAT", "IVF_HNSW_SQ", "IVF_HNSW_PQ")
 METRICS = ("l2", "cosine", "dot")
 
@@ -88,8 +89,8 @@ def table_of(vectors: np.ndarray, first: int = 0) -> pa.Table:
 
 
 def indexed(path: Path, vectors: np.ndarray, kind: str, metric: str) -> Any:
-    ds = pennon.write_dataset(table_of(vectors), str(path / "t.lance"), max_rows_per_file=150)
-    options = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
+    ds = pennon.write_dataset(table_of(vectors), str(path / "t.lance"), max_rows_per_file=120)
+    options: dict[str, Any] = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
     return ds.create_index("vec", kind, metric=metric, num_partitions=1, **options)
 
 
@@ -117,19 +118,19 @@ def test_wide_graph_search_finds_all_rows(
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [with_zeros, half_equal, five_distinct, with_far_rows])
+@pytest.mark.parametrize("make", [with_zeros, half_equal])
 def test_wide_graph_search_finds_all_rows_after_optimize_and_compaction(
     tmp_path: Path, make: Callable[[], np.ndarray], kind: str, metric: str
 ) -> None:
     vectors = make()
-    ds = indexed(tmp_path, vectors[:450], kind, metric)
-    ds = pennon.write_dataset(table_of(vectors[450:], 450), ds.uri, mode="append")
+    ds = indexed(tmp_path, vectors[:360], kind, metric)
+    ds = pennon.write_dataset(table_of(vectors[360:], 360), ds.uri, mode="append")
     query = normal(9, 1)[0]
     ds.optimize.optimize_indices()
     assert found(ds, query, ROWS) == expected(vectors, metric)
-    ds.delete("id % 150 = 3")
+    ds.delete("id % 120 = 3")
     ds.optimize.compact_files(target_rows_per_fragment=1000)
-    kept = [row for row in expected(vectors, metric) if row % 150 != 3]
+    kept = [row for row in expected(vectors, metric) if row % 120 != 3]
     assert found(ds, query, ROWS) == kept
 
 
@@ -138,9 +139,10 @@ def test_wide_graph_search_finds_all_rows_of_replaced_vectors(tmp_path: Path, ki
     """The new vectors lie outside of the range that SQ was trained on, so that their codes are equal."""
     vectors = normal()
     ds = indexed(tmp_path, vectors, kind, "l2")
-    moved = vectors[300:] + 50
-    ds.merge_insert("id").when_matched_update_all().execute(table_of(moved, 300))
-    ds.optimize.optimize_indices()
+    moved = vectors[240:] + 50
+    ds.merge_insert("id").when_matched_update_all().execute(table_of(moved, 240))
+    with pytest.warns(UserWarning, match="lie outside") if kind.endswith("SQ") else nullcontext():
+        ds.optimize.optimize_indices()
     assert found(ds, moved[0], ROWS) == list(range(ROWS))
 
 

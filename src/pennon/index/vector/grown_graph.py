@@ -94,7 +94,7 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     }
     said = {"entry_point": 0, "params": params, "level_offsets": offsets}
     whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-    return GrownGraph(whole, json.dumps(said))
+    return GrownGraph(whole, json.dumps(said, separators=(",", ":")))
 
 
 class _Apart(IntEnum):

@@ -11,7 +11,7 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
-from pennon.ops.index.create import build_index, plan_like
+from pennon.ops.index.create import build_index, fits_column, plan_like
 from pennon.ops.index.vectors import has_vectors, optimized_vectors
 from pennon.scan.known_indices import known_indices
 from pennon.scan.snapshot import Snapshot
@@ -70,7 +70,11 @@ def optimized_segments(
     if all(each.is_vector for each in segments) and has_vectors(snapshot, segments):
         return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
     kinds = {kind_of(each) for each in segments}
-    if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
+    if (
+        None in kinds
+        or len(kinds) != 1
+        or not all(fits_column(snapshot, each) for each in segments)
+    ):
         name = segments[0].name
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)

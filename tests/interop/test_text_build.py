@@ -17,7 +17,6 @@ import pennon
 import pennon.indices
 import pennon.query
 from tests.interop.test_text_search import (
-    RAW,
     SETTINGS,
     WORDS,
     Tables,
@@ -117,7 +116,7 @@ def test_random_histories(tmp_path: Path, number: int, makers: list[Any]) -> Non
     for seed in range(number, 60, 20):
         folder = str(tmp_path / f"{seed}.lance")
         version = ("2.0", "2.1", "2.2")[seed % 3]
-        tables = Tables(seed, "-" if settings is RAW else "")
+        tables = Tables(seed)
         stable = seed // 20 % 2 == number % 2
         done = grow(folder, tables, settings, stable=stable, makers=makers, version=version)
         for query in range(8):
@@ -135,7 +134,7 @@ def test_many_histories(tmp_path: Path) -> None:
         folder = str(tmp_path / f"{seed}.lance")
         makers = [pennon] if seed % 4 == 0 else [pennon, lance]
         version = ("2.0", "2.1", "2.2")[seed // 3 % 3]
-        tables = Tables(seed, "-" if settings is RAW else "")
+        tables = Tables(seed)
         stable = seed % 2 == 0
         done = grow(folder, tables, settings, stable=stable, makers=makers, version=version)
         for query in range(40):
@@ -353,3 +352,42 @@ def test_updated_rows_of_another_segment(tmp_path: Path, maker: Any) -> None:
     mine, known = answers(folder, query, None)
     assert set(mine) == {0}
     assert mine == pytest.approx(known, rel=1e-6)
+
+
+@pytest.mark.parametrize("base", ["raw", "ngram", "simple", "whitespace"])
+def test_scores_with_empty_texts_and_lists(tmp_path: Path, base: str) -> None:
+    values = ["alpha", "", "x y", None, "the", "", "   ", "xy z", "alpha"]
+    lists: list[Any] = [
+        ["", "b"],
+        [""],
+        [],
+        None,
+        ["b", "c"],
+        ["abcd", "", "ef"],
+        [None],
+        ["b", ""],
+        ["b"],
+    ]
+    table = pa.table({"id": range(len(values)), "s": values, "l": pa.array(lists)})
+    answers = []
+    for maker in (pennon, lance):
+        uri = str(tmp_path / maker.__name__)
+        dataset: Any = maker.write_dataset(table, uri)
+        for column in ("s", "l"):
+            dataset.create_scalar_index(
+                column, "INVERTED", base_tokenizer=base, remove_stop_words=False, stem=False
+            )
+        pennon.write_dataset(table.slice(4), uri, mode="append")
+        for reader in (pennon, lance):
+            scores = []
+            for column, query in (
+                *(("s", text) for text in ("", "alpha", "x y", "xy", "the")),
+                *(("l", text) for text in ("", "b", "b c", "abcd  ef", "b ")),
+            ):
+                asked = {"columns": [column], "query": query}
+                result = reader.dataset(uri).to_table(["id", "_score"], full_text_query=asked)
+                pairs = zip(result["id"].to_pylist(), result["_score"].to_pylist(), strict=True)
+                scores.append(sorted((row, round(score, 5)) for row, score in pairs))
+            answers.append(scores)
+    assert answers[0] == answers[1] == answers[2] == answers[3]
+    assert any(answers[0])

@@ -409,3 +409,22 @@ def test_names(tmp_path: Path) -> None:
         build(dataset, "IVF_FLAT", "l2", accelerator="cuda")
     dataset.drop_index("vec_idx")
     assert [each.name for each in lance.dataset(uri).describe_indices()] == ["id_idx"]
+
+
+@pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
+def test_pylance_compacts_a_table_with_a_graph_of_pennon(tmp_path: Path, kind: str) -> None:
+    uri = str(tmp_path / "t.lance")
+    vectors = [[float(n * 37 % 300), float(n * 91 % 293)] for n in range(300)]
+    table = pa.table({"id": range(300), "v": pa.array(vectors, pa.list_(pa.float32(), 2))})
+    pennon.write_dataset(table, uri, max_rows_per_file=100)
+    pennon.dataset(uri).create_index("v", kind, num_partitions=2)
+    dataset = lance.dataset(uri)
+    dataset.delete("id = 3")
+    dataset.optimize.compact_files(materialize_deletions_threshold=0.0)
+    nearest = {"column": "v", "q": [1.1, 8.3], "k": 3}
+    found = [
+        sorted(reader.dataset(uri).to_table(["id"], nearest=nearest)["id"].to_pylist())
+        for reader in (pennon, lance)
+    ]
+    assert found == [[0, 203, 219]] * 2
+    assert pennon.dataset(uri).index_statistics("v_idx")["num_unindexed_rows"] == 0

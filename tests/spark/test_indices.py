@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import pennon
+import pennon.spark
 from pennon.errors import IndexNotFoundError
 from pennon.spark import LanceTable
 
@@ -122,3 +123,26 @@ def test_what_is_refused(
     with pytest.raises(error, match=r"nope not found|must be int|no index of kind"):
         LanceTable.forPath(spark, uri).createIndex(column, kind)
     assert pennon.dataset(uri).version == 2
+
+
+def test_an_index_of_a_field_whose_name_has_a_dot(spark: SparkSession, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"id": range(60), "st": [{"a.x": n % 7, "b": n} for n in range(60)]})
+    pennon.write_dataset(rows, uri, max_rows_per_file=20)
+    table = LanceTable.forPath(spark, uri)
+    table.createIndex("st.`a.x`", "BTREE")
+    table.createIndex("ST.B", "BITMAP")
+    lines = {line.name: line.column for line in table.indices().collect()}
+    assert lines == {"st.`a.x`_idx": "st.`a.x`", "st.b_idx": "st.b"}
+    pennon.spark.register(spark)
+    listed = spark.sql(f"SELECT name, fields FROM lance_indices('{uri}')").collect()
+    assert {line.name: line.fields for line in listed} == {k: [v] for k, v in lines.items()}
+    files = spark.sql(f"SELECT DISTINCT fields FROM lance_files('{uri}')").collect()
+    assert "st.`a.x`" in files[0].fields
+    table.delete("id = 3")
+    table.optimize().executeCompaction()
+    pennon.write_dataset(rows.slice(0, 7), uri, mode="append")
+    table.optimizeIndices()
+    assert [line.unindexed_rows for line in table.indices().collect()] == [0, 0]
+    for reader in (pennon, lance):
+        assert reader.dataset(uri).count_rows(filter="st.`a.x` = 3") == 9 - 1 + 1

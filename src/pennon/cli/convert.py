@@ -12,6 +12,9 @@ from pennon.cli.ingest import session
 from pennon.cli.show import say
 from pennon.io import open_store
 from pennon.schema.version import FileVersion
+from pennon.table.indices import SYSTEM
+from pennon.table.indices_wire import parse_indices
+from pennon.table.versions import read_manifest
 
 
 @click.command
@@ -28,15 +31,24 @@ def convert(
     """Rewrite a table's data files in another file version.
 
     Makes one new version of the table: the same rows in the same order, without those that are
-    deleted.  Older versions stay as they are.  Only 2.2 has maps: below, they are marked lists of
+    deleted.  Indices are dropped.  Older versions stay as they are.  Only 2.2 has maps: below, they are marked lists of
     entries, which become maps again on the way up.
     """
     started = time.monotonic()
     stores = parse_pairs(storage_option)
+    dropped = _names_of_indices(uri, stores)
     version = _locally(uri, to, stores) if master is None else _by_spark(master, uri, to, stores)
     if not quiet:
         seconds = time.monotonic() - started
         say(f"{uri}: version {version} has files of version {to}, {seconds:.1f} s")
+        if dropped:
+            say(f"{uri}: these indices were dropped, make them anew: {', '.join(dropped)}")
+
+
+def _names_of_indices(uri: str, stores: dict[str, str]) -> list[str]:
+    """Return the names of the indices of a table."""
+    manifest = read_manifest(open_store(uri, stores or None))
+    return sorted({each.name for each in parse_indices(manifest.indices)} - SYSTEM)
 
 
 def _locally(uri: str, to: str, stores: dict[str, str]) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_update
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError, printable
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
 from pennon.ops.merge_insert.source import Source, key_columns
@@ -171,7 +171,7 @@ class MergeInsertBuilder:
         arrow = schema or schema_to_arrow(snapshot.manifest.schema)
         source = Source.of(arrow.empty_table(), snapshot.manifest.schema, self._on)
         plan = plan_merge(snapshot, source, self._clauses, self._mode, self._version)
-        return "\n".join(self._lines(source, plan.task.count, verbose=verbose))
+        return "\n".join(map(printable, self._lines(source, plan.task.count, verbose=verbose)))
 
     def _lines(self, source: Source, groups: int, *, verbose: bool) -> Iterable[str]:
         """Yield the lines of a plan."""
@@ -180,7 +180,9 @@ class MergeInsertBuilder:
         yield f"  HashJoin: keys of the data in memory, {groups} groups of fragments"
         yield f"    LanceRead: uri={self._ds.uri}, projection=[{keys}], groups={groups}"
         columns = ", ".join(source.table.column_names)
-        yield f"    Data: columns=[{columns}]" + (f", {source.table.schema}" if verbose else "")
+        first, *rest = str(source.table.schema).split("\n") if verbose else [""]
+        yield f"    Data: columns=[{columns}]" + (f", {first}" if first else "")
+        yield from rest
 
     def analyze_plan(self, data_obj: Any, *, schema: pa.Schema | None = None) -> str:
         """Do a merge but for its commit, and return the plan with what was done and written."""
@@ -195,7 +197,7 @@ class MergeInsertBuilder:
             f"num_deleted_rows={counts.deleted}, bytes_written={counts.size_bytes}, "
             f"num_files_written={counts.files}, elapsed={seconds * 1000:.1f}ms]"
         )
-        return "\n".join([first + metrics, *rest])
+        return "\n".join(map(printable, [first + metrics, *rest]))
 
 
 def _primary_key(schema: Schema) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -128,7 +127,7 @@ _OFFSETS = Way(
 _COVERED = Way(lambda it: frozenset(map(FragmentId, it)), lambda it: set(it or ()))
 _TIME = Way(
     lambda it: round(it.timestamp() * _MILLISECONDS),
-    lambda it: datetime.fromtimestamp(it / _MILLISECONDS, UTC),
+    table_indices.time_of,
 ).optional
 
 _INDEX_FILES = Way(

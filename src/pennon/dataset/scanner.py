@@ -25,7 +25,7 @@ from pennon.index.files import watched
 from pennon.scan.batches import rebatch
 from pennon.scan.counting import count_rows
 from pennon.scan.execute import READ_AHEAD_BYTES
-from pennon.scan.explain import analyze, explain, index_metrics, metrics
+from pennon.scan.explain import analyze, explain, index_metrics, metrics, text_of_lines
 from pennon.scan.filter_exec import count_query, read_query, read_query_batches
 from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
@@ -245,7 +245,7 @@ class LanceScanner(ArrowScanner):
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text: what is read, and what is done with it."""
         if self._search is not None:
-            return "".join(f"{line}\n" for line in self._search.lines(self._ds.uri))
+            return text_of_lines(self._search.lines(self._ds.uri))
         query = plan_query(self._query, self._options.fragments)
         return explain(self._ds.uri, query, verbose=verbose)
 
@@ -269,7 +269,7 @@ class LanceScanner(ArrowScanner):
                 *rest,
             ]
             lines[-1] += index_metrics(meter)
-            return "".join(f"{line}\n" for line in lines)
+            return text_of_lines(lines)
 
         def run(query: BoundQuery) -> int:
             if count_rows:

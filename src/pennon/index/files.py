@@ -19,6 +19,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
 from pennon.file.container.opened_file import OpenedFile
+from pennon.index.column_types import check_column
 from pennon.index.row_set import RowSet
 from pennon.index.row_sets_wire import parse_address_sets
 from pennon.io.store import ObjectReader
@@ -233,7 +234,10 @@ class IndexFile:
         return self.read_each([(name, rows) for name in names])
 
     def read_each(self, wanted: Sequence[tuple[str, Rows]]) -> list[pa.Array[Any]]:
-        """Return columns, each at rows of its own; side by side, in as few rounds as that takes."""
+        """Return columns, each at rows of its own; side by side, in as few rounds as that takes.
+
+        Raises FormatError for values that the column cannot have, see `pennon.index.column_types`.
+        """
         columns = self.data.column_of
         fields = {name: self._field(name) for name in dict(wanted)}
         readers = {name: self.data.field_reader(fields[name], columns) for name in fields}
@@ -244,6 +248,7 @@ class IndexFile:
             if len(array) != rows.count:
                 message = f"{self.source.path}: {rows.count} rows of {name} are {len(array)}"
                 raise FormatError(message)
+            check_column(self.source.path, name, array)
             arrays.append(array)
         return arrays
 

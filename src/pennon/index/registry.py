@@ -162,7 +162,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "NGramIndexDetails": Kind(
         "NGram",
         ngram.NGram,
-        lambda c, _: bool(ngram.tokens_of(ngram.text_of(c))),
+        lambda c, _: ngram.answers(c),
         0,
         Making(
             _is_text,

@@ -13,13 +13,14 @@ The lines stand as the rows flow: from the bottom up, each line below what it fe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from pennon.encoding.rows import Rows
+from pennon.errors import printable
 from pennon.scan.fields import FieldPlan
 from pennon.scan.filter_unit import plan_fields
 from pennon.scan.late_materialization import rows_of
@@ -53,14 +54,19 @@ def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | Non
     For the latter the ends of the first `MOST_DESCRIBED` fragments' files are read.
     """
     lines = [line for line in _lines(uri, query, found) if line]
-    text = "".join("  " * depth + line + "\n" for depth, line in enumerate(lines))
+    text = text_of_lines("  " * depth + line for depth, line in enumerate(lines))
     if not verbose:
         return text
     indent = "  " * len(lines)
     tasks = range(len(query.scan.tasks))
-    return text + "".join(
-        f"{indent}{line}\n" for number in tasks for line in _fragment_lines(query, number)
+    return text + text_of_lines(
+        indent + line for number in tasks for line in _fragment_lines(query, number)
     )
+
+
+def text_of_lines(lines: Iterable[str]) -> str:
+    """Return the lines of a plan as text; control characters in names are escaped."""
+    return "".join(printable(line) + "\n" for line in lines)
 
 
 def analyze(

@@ -69,7 +69,7 @@ class Search:
 
     def best(self, most: int | None) -> Hits:
         """Return what fits the query, best first, those of equal scores by row; no more than ``most``."""
-        return self._find(self.query, most).best(most)
+        return self._find(self.query, most).best(most).distinct()
 
     def _find(self, query: FullTextQuery, most: int | None) -> Hits:
         if isinstance(query, MatchQuery):

@@ -192,7 +192,8 @@ def search_indices(
     near = parts[0] if len(parts) == 1 else Near.joined(parts)
     if asked.column.is_multi:
         return _as_one(near, len(comparison.queries)).best(wanted)
-    return near if len(parts) == 1 else distinct(near).best(wanted)
+    is_once = len(parts) == 1 and _are_distinct(near)  # but an index may be damaged
+    return near if is_once else distinct(near).best(wanted)
 
 
 def _search(
@@ -275,6 +276,14 @@ def _is_enough(
         if is_short and (upper is None or float(near.distances[mine].max()) < upper):
             return False
     return True
+
+
+def _are_distinct(near: Near) -> bool:
+    """Return whether each query has each row once."""
+    order = np.lexsort((near.addresses, near.queries))
+    addresses, queries = near.addresses[order], near.queries[order]
+    is_same = (addresses[1:] == addresses[:-1]) & (queries[1:] == queries[:-1])
+    return not is_same.any()
 
 
 def distinct(near: Near) -> Near:

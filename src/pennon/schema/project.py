@@ -106,7 +106,9 @@ def walk_paths(schema: Schema) -> Iterator[tuple[str, Field]]:
 
 def walk_names(schema: Schema) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yield every field with the names that lead to it, in the schema's order."""
-    waiting = [((top.name,), top) for top in reversed(schema.fields)]
+    waiting: list[tuple[tuple[str, ...], Field]] = [
+        ((top.name,), top) for top in reversed(schema.fields)
+    ]
     while waiting:
         names, field = waiting.pop()
         yield names, field

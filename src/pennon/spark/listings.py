@@ -6,7 +6,7 @@ Each listing is a function of a version of the table, and the schema of its rows
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 from pennon.scan.plan import live_row_count
@@ -82,7 +82,6 @@ def index_rows(snapshot: Snapshot) -> Iterator[Row]:
     """Yield the indices of a version, segment by segment."""
     names = _field_names(snapshot)
     for index in parse_indices(snapshot.manifest.indices):
-        made = index.created_at_ms
         yield (
             index.name,
             kind_of(index)[1],
@@ -90,7 +89,7 @@ def index_rows(snapshot: Snapshot) -> Iterator[Row]:
             index.uuid,
             index.dataset_version,
             None if index.fragment_ids is None else len(index.fragment_ids),
-            None if made is None else datetime.fromtimestamp(made / 1000, UTC),
+            index.created_at,
         )
 
 

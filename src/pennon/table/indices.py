@@ -9,15 +9,23 @@ fragments that it covers, and what kind it is.
 from __future__ import annotations
 
 from dataclasses import field
+from datetime import UTC, datetime
+from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
+from pennon.errors import ArgumentError
 
 FRAGMENT_REUSE = "__lance_frag_reuse"
 """The name of the index that says which fragments became which; it has no field."""
 
 SYSTEM = frozenset({FRAGMENT_REUSE, "__lance_mem_wal"})
 """The names of indices that no user made."""
+
+_RESERVED: Final = "__lance_"
+"""What the names of indices begin with that pylance keeps for itself: it trusts the name, and not the kind."""
+
+_SYSTEM_KINDS: Final = frozenset({"FragmentReuseIndexDetails", "MemWalIndexDetails"})
 
 _BY_ROW_IDS = frozenset(
     f"{kind}IndexDetails" for kind in ("Bitmap", "Inverted", "LabelList", "NGram", "Vector")
@@ -76,6 +84,11 @@ class Index:
         return "" if self.details is None else self.details[0].rpartition(".")[2]
 
     @property
+    def created_at(self) -> datetime | None:
+        """Return when it was made; None if its writer did not say, or says a time that no calendar has."""
+        return None if self.created_at_ms is None else time_of(self.created_at_ms)
+
+    @property
     def is_vector(self) -> bool:
         """Return whether it is an index of vectors."""
         return self.type_name.endswith("VectorIndexDetails")
@@ -98,3 +111,21 @@ class Index:
         and writes the files into the table's own folder.
         """
         return f"_indices/{self.uuid}"
+
+
+def time_of(milliseconds: int) -> datetime | None:
+    """Return the time of milliseconds since 1970; None if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def check_index_name(name: str, kind: str = "") -> None:
+    """Raise ArgumentError for a reserved name of an index, unless it is of a kind that no user makes."""
+    if name.startswith(_RESERVED) and kind not in _SYSTEM_KINDS:
+        message = (
+            f"the name {name!r} is reserved: names of indices that begin with {_RESERVED!r} are "
+            "those of pylance's own indices; choose another name"
+        )
+        raise ArgumentError(message)

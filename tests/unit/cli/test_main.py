@@ -140,8 +140,20 @@ def test_convert_makes_a_version(tmp_path: Path) -> None:
     done = run("convert", uri, "--to", "2.1")
     assert done.returncode == 0, done.stderr
     assert "version 2 has files of version 2.1" in done.stdout
+    assert "indices" not in done.stdout
     assert pennon.dataset(uri).to_table().equals(rows)
     assert pennon.dataset(uri).data_storage_version == "2.1"
     failed = run("convert", uri, "--to", "2.3")
     assert failed.returncode == 1
     assert "cannot be written yet" in failed.stderr
+
+
+def test_convert_names_the_indices_that_it_drops(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"id": [1, 2, 3], "word": ["a", None, "c"]})
+    table = pennon.write_dataset(rows, uri, data_storage_version="2.0")
+    table.create_scalar_index("word", "BITMAP")
+    table.create_scalar_index("id", "BTREE", "by id")
+    done = run("convert", uri, "--to", "2.1")
+    assert "these indices were dropped, make them anew: by id, word_idx" in done.stdout
+    assert pennon.dataset(uri).describe_indices() == []

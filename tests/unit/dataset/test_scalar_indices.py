@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -340,3 +342,28 @@ def test_a_kind_that_is_not_made_is_kept(uri: str) -> None:
     for kind in ("FM", "RTREE", "MINHASHLSH"):
         with pytest.raises(NotImplementedError, match="makes no index of kind"):
             table.create_scalar_index("s", kind)
+
+
+@pytest.mark.parametrize("name", ["__lance_frag_reuse", "__lance_mem_wal", "__lance_other"])
+def test_reserved_names_of_indices_are_refused(uri: str, name: str) -> None:
+    table = pennon.dataset(uri)
+    vectors = pa.table({"v": pa.array([[1.0, 2.0]] * ROWS, pa.list_(pa.float32(), 2))})
+    table.merge(pa.table({"i": range(ROWS), "v": vectors["v"]}), "i")
+    segment = table.create_index_uncommitted("i", "BTREE", "mine", fragment_ids=[0])
+    calls: list[Any] = [
+        lambda: table.create_scalar_index("i", "BTREE", name),
+        lambda: table.create_scalar_index("i", "BTREE", name, train=False),
+        lambda: table.create_index("v", "IVF_FLAT", name, num_partitions=1),
+        lambda: table.create_index_uncommitted("i", "BTREE", name, fragment_ids=[0]),
+        lambda: table.commit_existing_index_segments(name, "i", [segment]),
+        lambda: pennon.LanceDataset.commit(
+            uri,
+            pennon.LanceOperation.CreateIndex([replace(segment, name=name)], []),
+            read_version=table.version,
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=f"{name}.* is reserved"):
+            call()
+    assert pennon.dataset(uri).describe_indices() == []
+    assert pennon.dataset(uri).version == table.version

@@ -15,6 +15,10 @@ from pennon.encoding.kernels.search import find_in_strings
 from pennon.expr.cast import Datum
 
 _WILD = frozenset("%_\\")
+_CLASSES = frozenset("dDwWsSbB")
+"""Letters that stand, behind a backslash, for classes of characters or borders of words."""
+_SYNTAX = frozenset("\\[](){}|*+?.^$")
+"""Characters of a regular expression that do not stand for themselves."""
 
 
 def contains(values: Datum, wanted: str | bytes) -> Datum:
@@ -76,6 +80,85 @@ def contained(pattern: str | bytes) -> str | bytes | None:
     text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
     is_search = len(text) > 2 and text[0] == text[-1] == "%"
     return pattern[1:-1] if is_search and not _WILD & set(text[1:-1]) else None
+
+
+def is_itself(pattern: object) -> bool:
+    """Tell whether only one text is LIKE a pattern, the pattern itself."""
+    return isinstance(pattern, str) and not _WILD & set(pattern)
+
+
+def texts_like(pattern: str) -> list[str]:
+    """Return the texts that strings have in them where they are LIKE a pattern: what lies between wildcards."""
+    found, run, is_escaped = [], "", False
+    for each in pattern:
+        if is_escaped:
+            if each not in _WILD:  # what a backslash means there is not agreed on
+                found.append(run)
+                run = ""
+            run, is_escaped = run + each, False
+        elif each == "\\":
+            is_escaped = True
+        elif each in _WILD:
+            found.append(run)
+            run = ""
+        else:
+            run += each
+    return [text for text in [*found, run] if text]
+
+
+def texts_matching(pattern: str) -> list[str]:
+    """Return texts that strings have in them where they match a regular expression.
+
+    They are the runs of characters outside of groups that stand for themselves.  Nothing is known of expressions
+    with flags, of alternatives outside of groups, and of what is written in another way than most are.
+    """
+    found: list[str] = []
+    run, at = "", 0
+    while at < len(pattern):
+        each, end = pattern[at], _end_of_piece(pattern, at)
+        if end is None or each in "|)":
+            return []
+        piece, at = pattern[at:end], end
+        if each in "*?{":  # the character before may be missing
+            run = run[:-1]
+        if each not in _SYNTAX:
+            run += each
+        elif each == "\\" and not piece[1].isalnum():
+            run += piece[1]
+        else:
+            found.append(run)
+            run = ""
+    return [text for text in [*found, run] if text]
+
+
+def _end_of_piece(pattern: str, at: int) -> int | None:
+    """Return where a piece of a regular expression ends: a character, class, group or count; None if not known."""
+    each = pattern[at]
+    if each == "\\":
+        escaped = pattern[at + 1 : at + 2]
+        is_known = escaped in _CLASSES or (escaped.isascii() and not escaped.isalnum())
+        return at + 2 if escaped and is_known else None
+    if each == "[":
+        end = pattern.find("]", at)
+        inside = pattern[at + 1 : max(end, at)]
+        return None if inside in {"", "^"} or set("[\\") & set(inside) else end + 1
+    if each == "{":
+        end = pattern.find("}", at)
+        inside = pattern[at + 1 : max(end, at)]
+        return end + 1 if inside and set(inside) <= set("0123456789,") else None
+    return _end_of_group(pattern, at) if each == "(" else at + 1
+
+
+def _end_of_group(pattern: str, at: int) -> int | None:
+    if pattern.startswith("(?", at) and pattern[at + 2 : at + 3] not in {":", "P", "<"}:
+        return None
+    at += 1
+    while at < len(pattern) and pattern[at] != ")":
+        end = _end_of_piece(pattern, at)
+        if end is None:
+            return None
+        at = end
+    return at + 1 if at < len(pattern) else None
 
 
 def _offset_type(kind: pa.DataType) -> type[np.int32 | np.int64] | None:

@@ -26,11 +26,12 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import distinct
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError, UnsupportedError
+from pennon.errors import UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Call, Column, Expression, Literal, nodes_of
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, joined, true_places
+from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
@@ -206,6 +207,10 @@ class _RowSets:
         (self.keys,) = self._file.read(["keys"])
         self.loses_nulls = self._file.loses_nulls
 
+    def check(self, kind: pa.DataType) -> None:
+        """Raise FormatError unless the keys are of a type."""
+        check_values(self._file.source.path, "keys", self.keys.type, kind)
+
     def of(self, numbers: Int64Array) -> RowSet:
         """Return the rows of keys."""
         key = "rows of keys", self._folder, numbers.tobytes()
@@ -221,9 +226,6 @@ class _RowSets:
 
     def _bytes(self, numbers: Int64Array) -> list[bytes | None]:
         (bitmaps,) = self._file.read(["bitmaps"], Rows.at(numbers))
-        if not (pa.types.is_binary(bitmaps.type) or pa.types.is_large_binary(bitmaps.type)):
-            message = f"the bitmaps of an index are {bitmaps.type}"
-            raise FormatError(message)
         found: list[bytes | None] = bitmaps.to_pylist()
         return found
 
@@ -272,12 +274,12 @@ def write_label_list(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) 
 def rewrite_bitmap(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
     """Write one BITMAP of several, of which some rows were moved or are gone."""
     with _file(kind, new) as file:
-        _write_keys(file, _united([_Moved(each) for each in old], kind), kind)
+        _write_keys(file, _united([_Moved(each, kind) for each in old], kind), kind)
 
 
 def rewrite_label_list(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
     """Write one LABEL_LIST of several; raises UnsupportedError if one does not know which lists are NULL."""
-    sources = [_Moved(each) for each in old]
+    sources = [_Moved(each, kind.value_type) for each in old]
     with _file(kind.value_type, new) as file:
         _write_keys(file, _united(sources, kind.value_type), kind.value_type)
         nulls = [each.null_lists() for each in sources]
@@ -287,8 +289,9 @@ def rewrite_label_list(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles
 class _Moved:
     """The keys of an old index, and where their rows are now."""
 
-    def __init__(self, old: OldIndex) -> None:
+    def __init__(self, old: OldIndex, kind: pa.DataType) -> None:
         self._sets = _RowSets(old.files)
+        self._sets.check(kind)
         self._moves = old.moves
         self.keys = self._sets.keys
 

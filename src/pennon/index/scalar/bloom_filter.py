@@ -23,6 +23,7 @@ from pyarrow import types as t
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.bloom import insert_fixed, insert_varied
 from pennon.errors import ArgumentError, FormatError
+from pennon.expr.functions.string_search import is_itself
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
@@ -131,11 +132,13 @@ def answers(condition: Expression) -> bool:
 
 def values_of(condition: Expression) -> list[pa.Scalar] | None:
     """Return the values one of which a column should have; None for another condition."""
-    if not isinstance(condition, Call) or condition.function not in {"=", "IN"}:
+    if not isinstance(condition, Call) or condition.function not in {"=", "IN", "like"}:
         return None
     column = next((each for each in condition.arguments if isinstance(each, Column)), None)
     given = next((each for each in condition.arguments if isinstance(each, Literal)), None)
     if column is None or given is None or not given.value.is_valid:
+        return None
+    if condition.function == "like" and not is_itself(given.value.as_py()):
         return None
     values = list(given.value.values) if condition.function == "IN" else [given.value]
     is_known = len(values) <= _MOST_VALUES and all(map(_is_plain, values))

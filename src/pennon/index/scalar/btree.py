@@ -35,6 +35,7 @@ from pennon.index.base import (
     joined,
     true_places,
 )
+from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, merged, order_of, rows_of
@@ -67,14 +68,14 @@ class BTree:
         names = ("page_lookup.lance", "page_data.lance")
         lookup, self._data = files.side_by_side(files.file, names)
         self.column = Column((VALUE,), self._data.type_of("values"))
-        if self._data.names[1:] not in (["ids"], ["row_ids"]):
-            message = f"{self._data.source.path} has the columns {', '.join(self._data.names)}, and no ids"
-            raise FormatError(message)
+        self._names = _names_in(self._data)
         self._rows = lookup.number("batch_size", _PAGE_ROWS)
         low, high, nulls, numbers = lookup.read(["min", "max", "null_count", "page_idx"])
         if self._data.loses_nulls and whole_numbers(nulls, "null counts").any():
             message = f"{self._data.source.path} is a file of version 0.1, in which NULLs of an index are lost"
             raise UnsupportedError(message)
+        for name, bounds in ("min", low), ("max", high):
+            check_values(lookup.source.path, name, bounds.type, self.column.type)
         self._bounds = PageBounds(low, high, whole_numbers(nulls, "null counts"))
         self._check(lookup, whole_numbers(numbers, "page numbers"))
 
@@ -182,7 +183,7 @@ class BTree:
     def _read_neighbours(self, first: int, end: int) -> _Page:
         """Read neighbouring pages as one."""
         rows = Rows.between(first * self._rows, min(end * self._rows, self._data.rows))
-        values, ids = self._data.read(self._data.names[:2], rows)
+        values, ids = self._data.read(self._names, rows)
         return self._made(first, values, whole_numbers(ids, "row ids of an index"))
 
     def _pages(self, numbers: Sequence[int]) -> Sequence[_Page]:
@@ -216,7 +217,7 @@ class BTree:
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
         firsts = starts[np.concatenate([[0], breaks + 1])]
         rows = Rows.ranges(firsts, ends[np.append(breaks, len(ends) - 1)])
-        values, ids = self._data.read(self._data.names[:2], rows)
+        values, ids = self._data.read(self._names, rows)
         rows_of = whole_numbers(ids, "row ids of an index")
         found, at = [], 0
         for number, size in zip(numbers, (ends - starts).tolist(), strict=True):
@@ -265,6 +266,15 @@ class _Page:
         return self.rows[nulls + _within(begins, ends)]
 
 
+def _names_in(data: IndexFile) -> Sequence[str]:
+    """Return the columns of the values and of their rows in the file of the pages.  Raises FormatError."""
+    found = data.names
+    if found not in (["values", "ids"], ["values", "row_ids"]):
+        message = f"{data.source.path} has the columns {', '.join(found)}, and no values and ids"
+        raise FormatError(message)
+    return found
+
+
 def _page_bytes(page: _Page) -> int:
     return int(page.values.nbytes) + page.rows.nbytes
 
@@ -307,7 +317,7 @@ def write_btree(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> No
 
 def rewrite_btree(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
     """Write one index of several, of which some rows were moved or are gone; holds some blocks of each."""
-    _write_pages(merged([_blocks(each) for each in old]), kind, new)
+    _write_pages(merged([_blocks(each, kind) for each in old]), kind, new)
 
 
 def page_rows_of(files: IndexFiles) -> dict[str, int]:
@@ -315,11 +325,13 @@ def page_rows_of(files: IndexFiles) -> dict[str, int]:
     return {_ZONE_SIZE: files.file("page_lookup.lance").number("batch_size", _PAGE_ROWS)}
 
 
-def _blocks(old: OldIndex) -> Iterator[Values]:
+def _blocks(old: OldIndex, kind: pa.DataType) -> Iterator[Values]:
     data = old.files.file("page_data.lance")
+    names = _names_in(data)
+    check_values(data.source.path, "values", data.type_of("values"), kind)
     for start in range(0, data.rows, _BLOCK_ROWS):
         rows = Rows.between(start, min(start + _BLOCK_ROWS, data.rows))
-        values, ids = data.read(data.names[:2], rows)
+        values, ids = data.read(names, rows)
         numbers, there = old.moves.numbers(whole_numbers(ids, "row ids of an index"))
         yield Values(values if there.all() else values.filter(pa.array(there)), numbers)
 

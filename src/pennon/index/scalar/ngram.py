@@ -10,6 +10,7 @@ has no token rules nothing out.  `pennon.index.scalar.ngram_build` makes it.  So
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-from pennon.expr.functions.string_search import contained
+from pennon.expr.functions.string_search import texts_like, texts_matching
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import VALUE, Question
 from pennon.index.files import IndexFiles, whole_numbers
@@ -88,22 +89,40 @@ def tokens_of(text: str) -> set[int]:
 
 def _wanted_tokens(condition: Expression) -> Numbers:
     """Return those tokens, in order, of texts that fulfil a condition."""
-    return np.array(sorted(tokens_of(text_of(condition))), np.uint64)
+    found: set[int] = set().union(*map(tokens_of, texts_of(condition)))
+    return np.array(sorted(found), np.uint64)
 
 
-def text_of(condition: Expression) -> str:
+def answers(condition: Expression) -> bool:
+    """Return whether texts that fulfil a condition are known to have some token."""
+    return any(map(tokens_of, texts_of(condition)))
+
+
+def texts_of(condition: Expression) -> list[str]:
     """Return what texts contain that fulfil a condition; nothing, if that is not known."""
+    if isinstance(condition, Call) and condition.function == "IS TRUE":
+        return texts_of(condition.arguments[0])
     if not isinstance(condition, Call) or len(condition.arguments) != 2:
-        return ""
+        return []
     column, given = condition.arguments
     if not (isinstance(column, Column) and isinstance(given, Literal) and given.value.is_valid):
-        return ""
-    text = given.value.as_py()
-    if condition.function == "like" and isinstance(text, str):
-        text = contained(text)
-    elif condition.function != "contains":
-        return ""
-    return text if isinstance(text, str) else ""
+        return []
+    find, text = _TEXTS.get(condition.function), given.value.as_py()
+    return find(text) if find is not None and isinstance(text, str) else []
+
+
+def _itself(text: str) -> list[str]:
+    return [text]
+
+
+_TEXTS: Final[Mapping[str, Callable[[str], list[str]]]] = {
+    "contains": _itself,
+    "starts_with": _itself,
+    "ends_with": _itself,
+    "like": texts_like,
+    "regexp_like": texts_matching,
+}
+"""By the name of a function: what texts contain of which it is true, by its second argument."""
 
 
 def rows_named(files: IndexFiles) -> RowSet:

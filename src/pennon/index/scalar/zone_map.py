@@ -28,6 +28,7 @@ from pennon.expr.tree import Column
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, bound_of
+from pennon.index.column_types import check_values
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
@@ -76,6 +77,7 @@ class ZoneMap:
             whole_numbers(each, name) for each, name in zip(numbers, _NAMES[2:], strict=True)
         )
         self.column = Column((VALUE,), low.type)
+        check_values(file.source.path, "max", high.type, low.type)
         self._low, self._high, self._nulls = low, high, nulls
         self._places = fragments, starts, lengths
         self._bounds = [
@@ -187,6 +189,8 @@ def rewrite_zone_map(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) 
         for each in old:
             source = each.files.file(_FILE)
             arrays = source.read(_NAMES)
+            for name, bounds in zip(_NAMES, arrays[:2], strict=False):
+                check_values(source.source.path, name, bounds.type, kind)
             there = zones_there(arrays[4], arrays[5], each.moves)
             file.write(pa.RecordBatch.from_arrays(arrays, schema=_schema(kind)).filter(there))
             nulls.append(null_rows_of(source, each.moves))

@@ -73,7 +73,10 @@ class Reader:
     def documents(self, values: pa.Array[Any]) -> Iterator[Document]:
         """Yield the documents of values that have a token; ``row`` is the place among the values."""
         read = self._reader(values.type)
-        for row, value in enumerate(_stored(values).to_pylist()):
+        is_list = t.is_list(values.type) or t.is_large_list(values.type)
+        nothing: list[str] | None = [] if is_list and self.tokenizer.joins_items else None
+        for row, found in enumerate(_stored(values).to_pylist()):
+            value = nothing if found is None else found  # to pylance, a list that is NULL is empty
             if value is None:
                 continue
             for item, tokens in read(value):

@@ -53,6 +53,12 @@ class Hits:
             keys.insert(0, chosen.items)
         return chosen.at(np.lexsort(keys)[:most])
 
+    def distinct(self) -> Hits:
+        """Return each document once, at its first place: a damaged index may name a row twice."""
+        keys, _ = _keys(self, NOTHING)
+        _, firsts = np.unique(keys, return_index=True)
+        return self if len(firsts) == len(self) else self.at(np.sort(firsts))
+
 
 NOTHING: Final = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 """No document."""

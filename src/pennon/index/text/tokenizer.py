@@ -48,6 +48,7 @@ _CLASSES: Final[Mapping[str, Callable[[], Bytes]]] = {
 }
 """Tokenizers of which a word is nothing but characters of a kind."""
 _LEFT_OUT: Final = ("icu", "jieba", "lindera")
+_OVER_ITEMS: Final = frozenset({"raw", "ngram"})
 BASES: Final = ("simple", "whitespace", "raw", "ngram", "code")
 """The tokenizers that need no model."""
 
@@ -68,6 +69,11 @@ class Tokenizer:
         found = _CLASSES.get(self.parameters.base_tokenizer)
         return None if found is None else found()
 
+    @property
+    def joins_items(self) -> bool:
+        """Return whether a token may be of more than one item of a list."""
+        return self.parameters.base_tokenizer in _OVER_ITEMS
+
     def token(self, word: str) -> str:
         """Return what becomes of a word; nothing if it is dropped."""
         return self._token(word)
@@ -82,7 +88,12 @@ class Tokenizer:
         return found
 
     def placed_items(self, texts: Iterable[str]) -> list[Placed]:
-        """Return the tokens of several texts that are one document: positions go on."""
+        """Return the tokens of several texts that are one document: positions go on.
+
+        Tokens of "raw" and "ngram" may reach over items: pylance joins these by spaces.  Source: ledger F-762.
+        """
+        if self.joins_items:
+            return self.placed(_joined(texts))
         found: list[Placed] = []
         start = 0
         for text in texts:
@@ -97,7 +108,7 @@ class Tokenizer:
             token = get(word)
             if token is None:
                 token = self._remember(word)
-            if token:
+            if token or not word:  # an empty text is a word of "raw"
                 found.append((token, position))
         return found, position + 1
 
@@ -127,7 +138,7 @@ def _base(parameters: TextParameters) -> _Split:
     if name == "whitespace":
         return lambda text, start: _numbered(_WHITE.findall(text), start)
     if name == "raw":
-        return lambda text, start: _numbered([text] if text else [], start)
+        return lambda text, start: _numbered([text], start)
     if name == "ngram":
         return lambda text, start: ((each, start) for each in _ngrams(text, parameters))
     if name == "code":
@@ -143,6 +154,14 @@ def _base(parameters: TextParameters) -> _Split:
 def has_model(name: str) -> bool:
     """Return whether a tokenizer is one of those that need a model or tables of their own."""
     return name.startswith(_LEFT_OUT)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return texts with a space before each but those that only empty ones come before."""
+    found = ""
+    for text in texts:
+        found += f" {text}" if found else text
+    return found
 
 
 def _numbered(found: Iterable[str], start: int) -> Iterable[Placed]:

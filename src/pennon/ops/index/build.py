@@ -18,7 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.units import FieldId, FragmentId
-from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError, UnsupportedError
+from pennon.errors import (
+    ArgumentError,
+    ColumnTypeError,
+    FormatError,
+    NoColumnError,
+    UnsupportedError,
+)
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, made_now, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
@@ -374,6 +380,15 @@ def leaf_of(schema: Schema, column: str) -> Field:
     except ArgumentError as error:
         text = f"{column} not found in schema: {error}"
         raise NoColumnError(text) from None
+
+
+def leaf_of_index(schema: Schema, index: Index) -> Field:
+    """Return the field that an index is of.  Raises FormatError if its entry does not name one of the schema."""
+    found = {each.id: each for each in schema.walk()}
+    if len(index.field_ids) != 1 or index.field_ids[0] not in found:
+        text = f"the index {index.name!r} is of the fields {list(index.field_ids)}, and not of one of the table"
+        raise FormatError(text)
+    return found[index.field_ids[0]]
 
 
 def path_of(schema: Schema, leaf: Field) -> str:

@@ -8,18 +8,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pennon.core.units import FieldId
-from pennon.errors import ArgumentError, IndexExistsError
+from pennon.errors import ArgumentError, FormatError, IndexExistsError, UnsupportedError
 from pennon.index.registry import KINDS
+from pennon.index.text.documents import is_json
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
+from pennon.ops.index.build import (
+    THREADS,
+    Builder,
+    IndexBuild,
+    leaf_of,
+    leaf_of_index,
+    path_of,
+    plan_build,
+)
 from pennon.ops.index.json_build import JsonChoices, plan_json
 from pennon.ops.index.kinds import message_name
 from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import quoted, walk_names
+from pennon.schema.types import storage_type
 from pennon.table.fragment import Fragment
-from pennon.table.indices import Index
+from pennon.table.indices import Index, check_index_name
 from pennon.table.indices_wire import parse_indices, rewritten
 from pennon.table.json_index_wire import json_target
 from pennon.table.manifest import Manifest
@@ -61,6 +72,7 @@ def plan_index(
     fragments: Sequence[Fragment] | None = None,
 ) -> IndexBuild:
     """Plan an index, under a name of its own if none is given; see `plan_build`."""
+    check_index_name(name or "")
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     indices = parse_indices(snapshot.manifest.indices)
@@ -122,6 +134,7 @@ def commit_segments(
     snapshot: Snapshot, name: str, column: str, segments: Sequence[Index]
 ) -> Manifest:
     """Make segments an index of that name, which replaces one that there is; return the version made."""
+    check_index_name(name)
     leaf = leaf_of(snapshot.manifest.schema, column)
     if not segments or any(each.field_ids != (leaf.id,) for each in segments):
         message = f"the segments of {name!r} are not of {column}"
@@ -142,12 +155,13 @@ def plan_like(
     """Return the plan of an index like another one: of its column, kind and parameters.
 
     Those are in its files; without ``with_parameters`` they are what its details say.
+
+    Raises FormatError if its entry does not fit the column, UnsupportedError for a kind that Pennon does not make.
     """
     if like.is_vector:
         return plan_vectors_like(snapshot, like, fragments, with_model=with_parameters)
-    schema = snapshot.manifest.schema
-    leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
-    path = path_of(schema, leaf)
+    _check_entry(snapshot, like)
+    path = path_of(snapshot.manifest.schema, leaf_of_index(snapshot.manifest.schema, like))
     json = json_target(like)
     if json is not None:
         return _plan_like_json(snapshot, path, like, json, fragments, with_parameters)
@@ -158,6 +172,28 @@ def plan_like(
         return build
     found = making.parameters_of(build.files(like))
     return plan_build(snapshot, path, like.type_name, like.name, found, fragments)
+
+
+def fits_column(snapshot: Snapshot, index: Index) -> bool:
+    """Return whether the entry of a scalar index is of one column, and of a kind that its type has."""
+    try:
+        _check_entry(snapshot, index)
+    except (FormatError, UnsupportedError):
+        return False
+    return True
+
+
+def _check_entry(snapshot: Snapshot, index: Index) -> None:
+    kind = field_to_arrow(leaf_of_index(snapshot.manifest.schema, index)).type
+    json = json_target(index)
+    message = index.type_name if json is None else json[1].type_name
+    if message not in KINDS:
+        text = f"the index {index.name!r} is of a kind that Pennon does not make: {message}"
+        raise UnsupportedError(text)
+    fits = KINDS[message].making.takes(storage_type(kind)) if json is None else is_json(kind)
+    if not fits:
+        text = f"the index {index.name!r} is of kind {message}, which no column of {kind} has"
+        raise FormatError(text)
 
 
 def _plan_like_json(
@@ -187,7 +223,11 @@ def fragments_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[Fragment]:
 
 
 def check_name(snapshot: Snapshot, build: IndexBuild, *, replace: bool) -> tuple[Index, ...]:
-    """Return the indices that a new one replaces; raises IndexExistsError if it must not."""
+    """Return the indices that a new one replaces; raises IndexExistsError if it must not.
+
+    Raises ArgumentError for a name that is reserved.
+    """
+    check_index_name(build.name)
     same = tuple(i for i in parse_indices(snapshot.manifest.indices) if i.name == build.name)
     _check_field(build.name, same, build.field_id)
     if same and not replace:

@@ -15,7 +15,7 @@ from pennon.ops.commit import commit_on
 from pennon.ops.compact.row_history import has_moved_rows, live_row_ids
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.check import wrong_segments
-from pennon.ops.index.create import build_index, plan_like
+from pennon.ops.index.create import build_index, fits_column, plan_like
 from pennon.ops.index.vectors import has_vectors, optimized_vectors
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import moved_rows
@@ -95,7 +95,7 @@ def optimized_segments(
     if not (retrain or fresh or stale or len(old) > 1):
         return [], []
     remake = _vectors if _are_vectors(snapshot, segments) else _plain
-    if remake is _plain and not _is_made_here(segments):
+    if remake is _plain and not _is_made_here(snapshot, segments):
         name = segments[0].name
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
@@ -118,9 +118,10 @@ def _are_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
     return all(each.is_vector for each in segments) and has_vectors(snapshot, segments)
 
 
-def _is_made_here(segments: Sequence[Index]) -> bool:
+def _is_made_here(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
     kinds = {kind_of(each) for each in segments}
-    return None not in kinds and len(kinds) == 1 and len(segments[0].field_ids) == 1
+    fit = all(fits_column(snapshot, each) for each in segments)
+    return None not in kinds and len(kinds) == 1 and fit
 
 
 def _vectors(

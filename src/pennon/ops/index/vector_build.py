@@ -28,11 +28,19 @@ from pennon.index.vector.model import Model
 from pennon.index.vector.new_index import write_index
 from pennon.index.vector.open import open_vector_index
 from pennon.index.vector.partitions import sorted_by_partition
-from pennon.index.vector.rows import Matrix, usable, vector_type
+from pennon.index.vector.rows import Matrix, is_vector, usable, vector_type
 from pennon.index.vector.settings import VectorSettings
 from pennon.index.vector.stored import open_stored
 from pennon.index.vector.train import can_train, sample_rows, train
-from pennon.ops.index.build import THREADS, Builder, IndexBuild, groups_of, leaf_of, path_of
+from pennon.ops.index.build import (
+    THREADS,
+    Builder,
+    IndexBuild,
+    groups_of,
+    leaf_of,
+    leaf_of_index,
+    path_of,
+)
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_scan_projection
@@ -40,6 +48,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_fragment_offsets
 from pennon.scan.take_plan import TakePlan
 from pennon.schema.arrow import field_to_arrow
+from pennon.schema.types import storage_type
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
@@ -183,7 +192,11 @@ def plan_vectors_like(
     Raises FormatError, NotFoundError or UnsupportedError if the model cannot be read.
     """
     schema = snapshot.manifest.schema
-    leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
+    leaf = leaf_of_index(schema, like)
+    column = field_to_arrow(leaf).type
+    if not is_vector(storage_type(column)):
+        message = f"index {like.name!r} is of vectors, and its column of {column}"
+        raise FormatError(message)
     settings = settings_of(like.details[1] if like.details else b"")
     if not with_model:
         settings = settings or _settings_in_files(snapshot, like)

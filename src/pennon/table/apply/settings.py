@@ -12,6 +12,7 @@ from pennon.schema.field import Field, Schema
 from pennon.table.apply.context import Surroundings
 from pennon.table.fields_wire import with_metadata
 from pennon.table.fragment import BasePath
+from pennon.table.indices import check_index_name
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
@@ -71,7 +72,12 @@ def _updated_wire(head: Manifest, operation: UpdateConfig) -> tuple[bytes, ...]:
 
 
 def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -> Manifest:
-    """Take indices away, and add others, which replace those of the same name."""
+    """Take indices away, and add others, which replace those of the same name.
+
+    Raises ArgumentError for a name that is reserved.
+    """
+    for index in operation.new:
+        check_index_name(index.name, index.type_name)
     names = {index.name for index in operation.new}
     gone = {index.uuid for index in operation.removed}
     kept = [

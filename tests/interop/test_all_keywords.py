@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -229,10 +230,7 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             {"data_obj": pa.table({"id": [1], "s": ["new"]}), "left_on": "id"},
         ),
         **{
-            f"ScannerBuilder.{method}": lambda method=method: (
-                getattr(builder_of(table), method),
-                {},
-            )
+            f"ScannerBuilder.{method}": partial(method_of, table, method)
             for method in (
                 "batch_readahead",
                 "columns",
@@ -356,6 +354,10 @@ def with_parts(given: Calls) -> Any:
     return given.table.merge_index_metadata
 
 
+def method_of(table: Any, method: str) -> tuple[Any, dict[str, Any]]:
+    return getattr(builder_of(table), method), {}
+
+
 def builder_of(table: Any) -> Any:
     from pennon.dataset.scanner_builder import ScannerBuilder
 
@@ -464,7 +466,7 @@ def test_a_segment_of_each_kind_is_made_as_lance_ray_and_daft_ask_for_it(
 ) -> None:
     """With the keywords of a whole index, on each fragment; then all are committed."""
     table = Calls(tmp_path).table
-    trained = (
+    trained: dict[str, Any] = (
         {"metric": "L2", "num_partitions": 2, "ivf_centroids": np.eye(2, 4, dtype="float32")}
         if kind.startswith("IVF")
         else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import daft
@@ -19,6 +20,15 @@ def ids(frame: Any) -> list[int]:
     return found
 
 
+def refusal(call: Callable[[], Any]) -> str:
+    """What a call is refused with."""
+    try:
+        call()
+    except ValueError as error:
+        return str(error)
+    raise AssertionError
+
+
 def main(folder: str) -> None:
     """Check each step."""
     assert lance.__name__ == "pennon"
@@ -33,12 +43,8 @@ def main(folder: str) -> None:
     assert frame.write_lance(uri).to_pydict()["version"] == [1]
     frame.write_lance(uri, mode="append")
     assert daft.read_lance(uri).count_rows() == 2 * ROWS
-    try:
-        frame.write_lance(uri, mode="create")
-    except ValueError as error:
-        assert "already exists" in str(error)
-    else:
-        raise AssertionError
+    said = refusal(lambda: frame.write_lance(uri, mode="create"))
+    assert "already exists" in said
     frame.write_lance(uri, mode="overwrite", max_rows_per_file=100)
     assert daft.read_lance(uri).count_rows() == ROWS
     assert daft.read_lance(uri, version=2).count_rows() == 2 * ROWS

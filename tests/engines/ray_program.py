@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import ray
 
-ROWS = 400
+ROWS = 600
 
 
 def main(folder: str) -> None:
@@ -39,7 +39,7 @@ def main(folder: str) -> None:
     assert lance_ray.read_lance(uri).count() == 2 * ROWS
     few = lance_ray.read_lance(uri, filter="id < 2", columns=["id"]).take_all()
     assert sorted(each["id"] for each in few) == [0, 0, 1, 1]
-    lance_ray.write_lance(data, uri, mode="overwrite", min_rows_per_file=1, max_rows_per_file=200)
+    lance_ray.write_lance(data, uri, mode="overwrite", min_rows_per_file=1, max_rows_per_file=300)
     assert lance_ray.read_lance(uri).count() == ROWS
 
     lance_ray.create_scalar_index(uri, column="id", index_type="BTREE", num_workers=1)

@@ -26,7 +26,6 @@ def test_a_library_above_pylance_runs_on_pennon(tmp_path: Path, program: str) ->
         "RAY_raylet_start_wait_time_s": "600",
         "HF_HUB_OFFLINE": "1",
         "HF_HOME": str(tmp_path / "cache"),
-        "TMPDIR": str(tmp_path),
     }
     known = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     run = subprocess.run(

@@ -124,12 +124,12 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         r"takes none: dataset.checkout_version\(3\).restore\(\)",
     ),
     "a path for rows": (
-        lambda t: pennon.write_dataset("x.csv", t.uri),  # type: ignore[arg-type]
+        lambda t: pennon.write_dataset("x.csv", t.uri),
         ValueError,
         "the data to write is the text 'x.csv'; .*pyarrow.csv.read_csv",
     ),
     "a file for rows": (
-        lambda t: pennon.write_dataset(Path("x.csv"), t.uri),  # type: ignore[arg-type]
+        lambda t: pennon.write_dataset(Path("x.csv"), t.uri),
         ValueError,
         "the data to write is the text 'x.csv'; ",
     ),

@@ -56,7 +56,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "a projected column": (
         lambda t: t.to_table(columns=["prise"]),
         ValueError,
-        r"no column named 'prise'; did you mean 'price'\?",
+        r"no column named 'prise'; the columns are: .*; did you mean 'price'\?",
     ),
     "a column in a delete": (
         lambda t: t.delete("wrd = 'a'"),

@@ -89,7 +89,7 @@ def _not_found(schema: Schema, column: str) -> ArgumentError:
     listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     there = f"; the columns are: {listed or '(none)'}"
     hint = did_you_mean(column, names)
-    return ArgumentError(f"no column named {column!r}{hint or there}")
+    return ArgumentError(f"no column named {column!r}{there}{hint}")
 
 
 def sorted_paths(schema: Schema) -> list[str]:

@@ -35,6 +35,10 @@ oracle: setup
 old-oracles: oracle
 	@scripts/setup.sh old-oracles
 
+.PHONY: engines
+engines: setup
+	@scripts/setup.sh engines
+
 .PHONY: demo
 demo: setup ## real flights through Spark into Lance tables: write, query, append, read old versions
 	@$(PY) demo/flights.py
@@ -56,7 +60,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles ## run the slow tests as well, and the kernels with sanitizers
+test-all: old-oracles engines ## run the slow tests as well, and the kernels with sanitizers
 	@$(PYTEST) --timeout 3600 $(ARGS)
 	@$(if $(ARGS),,scripts/sanitize.sh)
 
@@ -124,7 +128,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-protos .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

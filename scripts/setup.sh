@@ -4,6 +4,7 @@
 #   scripts/setup.sh           .venv with the locked packages, Java, the kernels, pennon (editable)
 #   scripts/setup.sh oracle    .venv-oracle-0.19.2 and -1.0.4: old pylances that the tests compare with
 #   scripts/setup.sh old-oracles    .venv-oracle-0.7.5 to -8.0.1: those that the slow tests compare with
+#   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -168,6 +169,14 @@ case "${1:-all}" in
             ensure_venv ".venv-oracle-$release" "requirements-oracle-$release.lock"
         done
         ;;
+    engines)
+        ensure_system
+        ensure_venv .venv-engines requirements-engines.lock
+        # Installed as in .venv, editable, without another build of the kernels.
+        for each in .venv/lib/python*/site-packages/*pennon*; do
+            cp -R "$each" "$(echo .venv-engines/lib/python*/site-packages)/"
+        done
+        ;;
     protos) ensure_system && ensure_venv .venv-protos requirements-protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines or protos" ;;
 esac

@@ -248,6 +248,16 @@ def test_an_empty_table_and_no_queries(spark: SparkSession, uri: str, made: str)
     assert LanceTable.forPath(spark, made).nearest(queries.where("false"), 3).collect() == []
 
 
+def test_a_query_at_hand_of_another_dimension_is_refused_before_any_job(
+    spark: SparkSession, made: str
+) -> None:
+    """Those that are computed are refused by a task (below)."""
+    table = LanceTable.forPath(spark, made)
+    queries = spark.createDataFrame(pa.table({"q": pa.array([None, [1.0, 2.0, 3.0]])}))
+    with pytest.raises(ArgumentError, match="a query in column 'q' has 3 numbers, .* have 8"):
+        table.nearest(queries, 2, vector="q")
+
+
 def test_a_query_of_another_dimension_is_named(spark: SparkSession, made: str) -> None:
     queries = spark.createDataFrame([("a", [1.0, 2.0])], "name string, q array<double>")
     found = LanceTable.forPath(spark, made).nearest(queries, 3, "vec", "q")

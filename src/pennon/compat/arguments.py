@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.near_names import did_you_mean
 from pennon.errors import UnsupportedError
 
 
@@ -103,12 +104,14 @@ def check_arrow_options(options: Mapping[str, Any], scanner: Callable[..., Any])
         raise unknown_option(scanner.__name__, name, signature(scanner).parameters)
 
 
-def check_options(options: Mapping[str, Any], function: Callable[..., Any]) -> None:
-    """Raise TypeError for an option that a function does not have."""
+def check_options(
+    options: Mapping[str, Any], function: Callable[..., Any], door: str | None = None
+) -> None:
+    """Raise TypeError for an option that a function does not have; ``door``: what users call it."""
     known = signature(function).parameters if options else ()
     for name in options:
         if name not in known:
-            raise unknown_option(function.__name__, name, known)
+            raise unknown_option(door or function.__name__, name, known)
 
 
 def refuse(options: Mapping[str, Any], door: Callable[..., Any] | str, *, known: Any = ()) -> None:
@@ -131,10 +134,7 @@ def refuse(options: Mapping[str, Any], door: Callable[..., Any] | str, *, known:
 
 def unknown_option(door: str, name: str, known: Iterable[str]) -> TypeError:
     """Return the error for an option that a door does not have, with the nearest that it has."""
-    from difflib import get_close_matches  # noqa: PLC0415 - saves difflib at open
-
-    near = get_close_matches(name, [each for each in known if each != "self"], 1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, (each for each in known if each != "self"))
     return TypeError(f"{door}() got an unexpected keyword argument {name!r}{hint}")
 
 

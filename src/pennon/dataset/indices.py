@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 from uuid import UUID
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
+from pennon.dataset.index_arguments import (
+    METRIC,
+    ROW,
+    chosen_kind,
+    one_column,
+    present,
+    text_options,
+)
+from pennon.dataset.index_arguments import IndexConfig as IndexConfig
 from pennon.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -19,21 +27,6 @@ if TYPE_CHECKING:
     from pennon.ops.index.build import IndexBuild
     from pennon.ops.index.progress import IndexProgress
     from pennon.table import indices as table_indices
-
-
-_METRIC: Final = "L2"
-_ROW: Final = "row"
-"""A document of a full-text index is a row, not an element of a list."""
-_MEANT: Final = "max_token_length"
-"""The one parameter of which None is a value: tokens may be of any length."""
-
-
-@dataclass
-class IndexConfig:
-    """A kind of index, in any case, and its parameters."""
-
-    index_type: str
-    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 class IndexInformation(TypedDict):
@@ -94,7 +87,7 @@ class DatasetIndices(DatasetBase):
         index_uuid: str | None = None,
         progress_callback: Any = None,
         format_version: int | str | None = None,
-        document_granularity: Any = _ROW,
+        document_granularity: Any = ROW,
         **parameters: Any,
     ) -> None:
         """Make an index of a column, and turn the handle to the version that has it.
@@ -119,8 +112,8 @@ class DatasetIndices(DatasetBase):
         >>> table.to_table(filter="id = 7").num_rows
         1
         """
-        parameters |= _text_options(format_version, document_granularity)
-        kind, chosen = _chosen(index_type, parameters)
+        parameters |= text_options(format_version, document_granularity)
+        kind, chosen = chosen_kind(index_type, parameters)
         if fragment_ids is not None:
             fragments = ops.fragments_of(self._snapshot, fragment_ids)
             ops.build_parts(self._snapshot, column, kind, name, chosen, fragments, index_uuid)
@@ -210,7 +203,7 @@ class DatasetIndices(DatasetBase):
             "skip_transpose": skip_transpose or None,
             **kwargs,
         }
-        only = _one_column(column)
+        only = one_column(column)
         if ops.is_scalar_kind(index_type):
             self.create_scalar_index(
                 only,
@@ -230,7 +223,7 @@ class DatasetIndices(DatasetBase):
                 name,
                 fragment_ids=fragment_ids,
                 index_uuid=index_uuid,
-                **_present(given),
+                **present(given),
             )
             return self
         self._turn_to(
@@ -241,7 +234,7 @@ class DatasetIndices(DatasetBase):
                 name,
                 replace=replace,
                 train=train,
-                arguments=_present(given),
+                arguments=present(given),
                 index_uuid=index_uuid,
                 watch=progress_callback,
             )
@@ -253,7 +246,7 @@ class DatasetIndices(DatasetBase):
         column: str | Sequence[str],
         index_type: str | IndexConfig,
         name: str | None = None,
-        metric: str = _METRIC,
+        metric: str = METRIC,
         replace: bool = False,
         num_partitions: int | None = None,
         ivf_centroids: Any = None,
@@ -278,7 +271,7 @@ class DatasetIndices(DatasetBase):
         skip_transpose: bool = False,
         rabitq_model: str | None = None,
         format_version: int | str | None = None,
-        document_granularity: Any = _ROW,
+        document_granularity: Any = ROW,
         **parameters: Any,
     ) -> Index:
         """Make a segment of an index for some fragments, and return its entry; nothing is committed.
@@ -294,8 +287,8 @@ class DatasetIndices(DatasetBase):
         if not train:
             message = "create_index_uncommitted(train=False): a segment without rows is not made; leave the call out"
             raise UnsupportedError(message)
-        only = _one_column(column)
-        parameters |= _text_options(format_version, document_granularity)
+        only = one_column(column)
+        parameters |= text_options(format_version, document_granularity)
         vectors = {
             "metric": metric,
             "num_partitions": num_partitions,
@@ -316,9 +309,9 @@ class DatasetIndices(DatasetBase):
             "rabitq_model": rabitq_model,
         }
         kind = index_type if isinstance(index_type, str) else index_type.index_type
-        if not ops.is_vector_kind(kind) and metric == _METRIC:
+        if not ops.is_vector_kind(kind) and metric == METRIC:
             del vectors["metric"]
-        kind, chosen = _chosen(index_type, {**_present(vectors), **parameters})
+        kind, chosen = chosen_kind(index_type, {**present(vectors), **parameters})
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
         build: IndexBuild
         if ops.is_vector_kind(kind):
@@ -410,40 +403,6 @@ class DatasetIndices(DatasetBase):
         Raises IndexNotFoundError if there is none of that name.
         """
         self._turn_to(ops.drop_index(self._snapshot, name))
-
-
-def _one_column(column: str | Sequence[str]) -> str:
-    """Return the name of the column of an index."""
-    names = [column] if isinstance(column, str) else list(column)
-    if len(names) != 1 or not isinstance(names[0], str):
-        message = f"an index is of one column, got {names}"
-        raise ArgumentError(message)
-    return names[0]
-
-
-def _text_options(format_version: int | str | None, granularity: Any) -> dict[str, Any]:
-    """Return the options of full-text indices that are not pylance's defaults."""
-    is_row = getattr(granularity, "value", granularity) in {None, _ROW}
-    found = {} if is_row else {"document_granularity": granularity}
-    return found if format_version is None else {**found, "format_version": format_version}
-
-
-def _present(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if value is not None}
-
-
-def _chosen(
-    index_type: str | IndexConfig, parameters: Mapping[str, Any]
-) -> tuple[str, Mapping[str, Any]]:
-    """Return the kind of an index and its parameters."""
-    parameters = {
-        name: value
-        for name, value in parameters.items()
-        if value is not None or name == _MEANT  # others are pylance's defaults
-    }
-    if isinstance(index_type, IndexConfig):
-        return index_type.index_type, {**index_type.parameters, **parameters}
-    return index_type, parameters
 
 
 def _shown(index: table_indices.Index) -> Index:

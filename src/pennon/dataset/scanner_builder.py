@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from pennon.compat.arguments import check_columns
+from pennon.compat.arguments import check_columns, check_options
+from pennon.core.near_names import did_you_mean
 from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan import check_batch_rows
@@ -69,12 +70,14 @@ class ScannerBuilder:
         for name, value in default_opts.items():
             setter = getattr(self, name, None)
             if setter is None or name.startswith("_"):
-                message = f"unknown scan option {name!r}"
+                known = (each for each in dir(self) if not each.startswith("_"))
+                message = f"unknown scan option {name!r}{did_you_mean(name, known)}"
                 raise ArgumentError(message)
             if name == "nearest" and value is not None:
                 if not isinstance(value, Mapping):
                     message = f"nearest is a dict of the arguments of ScannerBuilder.nearest, got {type(value).__name__}"
                     raise TypeError(message)
+                check_options(value, self.nearest, "nearest")
                 setter(**value)
             elif name != "nearest":
                 setter(value)
@@ -112,8 +115,8 @@ class ScannerBuilder:
                 self._late["filter"] = filter
                 return self
         message = (
-            "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
-            f"(got {type(filter).__name__})"
+            "a filter is SQL text or a pyarrow.compute expression, "
+            f"not a value of type {type(filter).__name__}; for functions of batches: to_batches()"
         )
         raise UnsupportedError(message)
 
@@ -203,6 +206,9 @@ class ScannerBuilder:
 
     def order_by(self, orderings: Iterable[Any] | None) -> ScannerBuilder:
         """Sort by columns: names, or `ColumnOrdering`."""
+        if isinstance(orderings, (str, ColumnOrdering)):
+            message = f"order_by is a list of names or ColumnOrderings: order_by=[{orderings!r}]"
+            raise ArgumentError(message)
         chosen = []
         for each in orderings or ():
             ordering = ColumnOrdering(each) if isinstance(each, str) else each

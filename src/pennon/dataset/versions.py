@@ -87,8 +87,17 @@ class DatasetVersions(DatasetBase):
         """
         return self._at_snapshot(ops.make_branch(self._snapshot, branch, reference))
 
-    def restore(self) -> None:
-        """Make this version the newest of its branch again, as a new version."""
+    def restore(self, *version: Any) -> None:
+        """Make this version the newest of its branch again, as a new version.
+
+        Another version is checked out first: ``dataset.checkout_version(3).restore()``.
+        """
+        if version:
+            message = (
+                "restore() makes the version that the dataset is at the newest again, and takes none: "
+                f"dataset.checkout_version({version[0]!r}).restore()"
+            )
+            raise TypeError(message)
         self._turn_to(ops.restore(self._snapshot))
 
     def shallow_clone(

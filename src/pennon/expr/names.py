@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import types as t
 from sqlglot import exp
 
+from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError
 from pennon.expr.tree import Column
 from pennon.expr.types import BY_NAME, TIMESTAMP_UNITS, plain
@@ -23,7 +24,9 @@ def find_name(name: str, names: Sequence[str], what: str) -> str:
     alike = [each for each in names if each.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
-    message = f"there is no {what} {name!r}; there are {', '.join(names)}"
+    there = f"; there are {', '.join(names)}"
+    hint = did_you_mean(name, names) if what == "column" else ""
+    message = f"there is no {what} {name!r}{hint or there}"
     raise ArgumentError(message)
 
 

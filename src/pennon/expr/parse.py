@@ -6,6 +6,7 @@ back-ticks, names without regard to case where only one column fits.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import ClassVar, Final
 
@@ -19,6 +20,7 @@ from pennon.expr.bind import Binder, as_condition
 from pennon.expr.literal_lists import take_out_lists, take_out_values
 from pennon.expr.tree import Expression
 
+_LACKS: Final = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>(\..*)?")
 LONGEST_TEXT: Final = 16 << 20
 DEEPEST_NESTING: Final = 128
 KNOWN_TEXTS: Final = 64
@@ -115,7 +117,7 @@ def _syntax(text: str) -> exp.Expr:
     try:
         found = LanceSQL().parse_into(exp.Condition, text)
     except (SqlglotError, ValueError) as error:
-        message = f"this is not SQL: {_first_line(error)}"
+        message = f"this is not SQL: {_in_words(_first_line(error))}"
         raise ArgumentError(message) from error
     except TypeError as error:
         if "inherit from compiled" not in str(error):
@@ -129,6 +131,12 @@ def _syntax(text: str) -> exp.Expr:
         message = "one expression was expected"
         raise ArgumentError(message)
     return found[0]
+
+
+def _in_words(said: str) -> str:
+    """Return what the parser says, where it names its own classes in words: an operator lacks what it works on."""
+    found = _LACKS.fullmatch(said)
+    return said if found is None else f"a value is missing{found.group(1) or ''}"
 
 
 def _is_unicode(text: str) -> bool:

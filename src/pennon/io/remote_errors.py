@@ -26,6 +26,10 @@ from pennon.io.retry_reads import BrokenAnswerError
 
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")
+_XML_CODE = re.compile(r"<Code>([^<]+)</Code>")
+_XML_MESSAGE = re.compile(r"<Message>([^<]+)</Message>")
+_NO_HTTP = "builder error"
+"""All that the client says where an endpoint is one of http and the options do not allow it."""
 _MESSAGE_LENGTH = 500
 
 
@@ -80,8 +84,16 @@ def _broke_off(text: str) -> bool:
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
-    """Return the first line of a message without what must stay secret."""
-    text = _URL_SECRETS.sub("", text.split("\n", 1)[0])
+    """Return the first line of a message without what must stay secret.
+
+    What a store says in XML behind it stays, as its code and message.
+    """
+    said = _XML_CODE.search(text), _XML_MESSAGE.search(text)
+    text = text.split("\n", 1)[0].partition("<?xml")[0].partition("<Error>")[0].rstrip()
+    text = " ".join([text, *(found.group(1) for found in said if found is not None)])
+    if _NO_HTTP in text:
+        text = f"{text}; an endpoint of http needs the storage option allow_http='true'"
+    text = _URL_SECRETS.sub("", text)
     for secret in secrets:
         text = text.replace(secret, "***")
     return text[:_MESSAGE_LENGTH]

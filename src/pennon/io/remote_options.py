@@ -13,6 +13,7 @@ from dataclasses import field
 from datetime import timedelta
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError
 from pennon.io.retry_reads import Patience
 
@@ -20,6 +21,24 @@ _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(
     {"expires_at_millis", "use_opendal", "dynamodb_endpoint", "download_retry_count"}
 )
+_COMMON = (
+    *("endpoint", "region", "allow_http", "timeout", "connect_timeout", "skip_signature"),
+    *("access_key_id", "secret_access_key", "client_max_retries", "client_retry_timeout"),
+    *(
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_session_token",
+        "aws_endpoint",
+        "aws_region",
+    ),
+    *(
+        "aws_virtual_hosted_style_request",
+        "azure_storage_account_name",
+        "azure_storage_account_key",
+    ),
+    *("azure_storage_sas_token", "azure_storage_endpoint", "google_service_account"),
+)
+"""Options that users spell most; one that is near one of them is told so."""
 _NOT_SECRET = frozenset({"true", "false", "disabled", "etag"})
 _SECRET_LENGTH = 8
 
@@ -70,7 +89,8 @@ def parse_options(options: Mapping[str, str], knows: Callable[[str, str], bool])
         if knows(name, value):
             config[name] = value
         else:
-            warnings.warn(f"storage option {key!r} is not known and not used", stacklevel=2)
+            hint = did_you_mean(key, _COMMON)
+            warnings.warn(f"storage option {key!r} is not known and not used{hint}", stacklevel=2)
     return RemoteOptions(
         config,
         _number(lowered, "client_max_retries", 10),

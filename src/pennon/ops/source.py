@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,6 +15,9 @@ from pennon.ops.fit import fit_batch
 from pennon.schema.blob import has_blobs_v2
 from pennon.schema.blob_arrays import written_schema
 
+_HUGGING_FACE_ROWS = 1000
+_DICT_ROWS = 1024
+
 
 def as_reader(
     data: Any, schema: pa.Schema | None = None, *, validate: bool = True
@@ -22,8 +26,8 @@ def as_reader(
 
     Taken are: a Table, RecordBatch or RecordBatchReader; a pandas or polars frame; a Dataset or
     Scanner (pyarrow's, ours or pylance's); a dict of lists; a list of dicts; whatever offers
-    ``__arrow_c_stream__`` (a duckdb relation, a Spark DataFrame's Arrow table); and an iterable of
-    record batches, which needs ``schema``.  ``schema`` is used where the data has no schema.
+    ``__arrow_c_stream__`` (a duckdb relation, a Spark DataFrame's Arrow table); a Dataset or IterableDataset of
+    Hugging Face; and an iterable of record batches, or of dicts, which needs ``schema``.  ``schema`` is used where the data has no schema.
 
     Raises TypeError for anything else, ArgumentError if a schema is needed.  With ``validate`` the
     reader raises ArgumentError for arrays that are not valid (`InputCheck`).
@@ -35,7 +39,14 @@ def as_reader(
 
 
 def _reader_of(data: Any, schema: pa.Schema | None, *, validate: bool) -> pa.RecordBatchReader:
-    for convert in (_known_arrow, _frame, _python_values, _arrow_stream):
+    if isinstance(data, (str, os.PathLike)):
+        message = (
+            f"the data to write is the text {os.fspath(data)!r}; rows come first and the table's place second. A file "
+            "is read first: pyarrow.csv.read_csv, pyarrow.parquet.read_table, pyarrow.dataset.dataset, pennon.dataset, "
+            "or on Spark pennon.spark.ingest"
+        )
+        raise ArgumentError(message)
+    for convert in (_known_arrow, _frame, _hugging_face, _python_values, _arrow_stream):
         reader = convert(data, schema)
         if reader is not None:
             return reader
@@ -44,7 +55,7 @@ def _reader_of(data: Any, schema: pa.Schema | None, *, validate: bool) -> pa.Rec
     message = (
         f"data of type {type(data).__name__} is not taken; give a Table, RecordBatch or reader, "
         "a pandas or polars frame, a dataset or scanner, a list of dicts, a dict of lists, or an "
-        "iterable of record batches together with a schema"
+        "iterable of record batches or dicts together with a schema"
     )
     raise TypeError(message)
 
@@ -92,6 +103,25 @@ def _frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
     return None
 
 
+def _hugging_face(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
+    """Read a Dataset or IterableDataset of Hugging Face, a thousand rows in a batch."""
+    module: Any = sys.modules.get("datasets")
+    if module is None or type(data).__module__.partition(".")[0] != "datasets":
+        return None
+    if isinstance(data, (module.DatasetDict, module.IterableDatasetDict)):
+        message = f"this has several datasets, write one of them: {', '.join(map(repr, data))}"
+        raise ArgumentError(message)
+    if not isinstance(data, (module.Dataset, module.IterableDataset)):
+        return None
+    if data.features is None and schema is None:
+        message = "this IterableDataset does not know its features: say schema="
+        raise ArgumentError(message)
+    target = data.features.arrow_schema if schema is None else schema
+    tables = data.with_format("arrow").iter(_HUGGING_FACE_ROWS)
+    batches = (batch for each in tables for batch in each.cast(target).to_batches())
+    return pa.RecordBatchReader.from_batches(target, batches)
+
+
 def _python_values(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
     if isinstance(data, dict):
         return pa.Table.from_pydict(data, schema=schema).to_reader()
@@ -110,7 +140,7 @@ def _batches(
     data: Iterable[Any], schema: pa.Schema | None, check: InputCheck | None
 ) -> pa.RecordBatchReader:
     if schema is None:
-        message = "an iterable of record batches needs a schema"
+        message = "an iterable of record batches or dicts needs a schema"
         raise ArgumentError(message)
     return pa.RecordBatchReader.from_batches(schema, _cast_batches(data, schema, check))
 
@@ -118,7 +148,7 @@ def _batches(
 def _cast_batches(
     data: Iterable[Any], schema: pa.Schema, check: InputCheck | None
 ) -> Iterator[pa.RecordBatch]:
-    for batch in data:
+    for batch in _of_dicts(data, schema):
         if not isinstance(batch, pa.RecordBatch):
             message = f"expected a RecordBatch, got {type(batch).__name__}"
             raise TypeError(message)
@@ -128,6 +158,21 @@ def _cast_batches(
         if check is not None:  # a cast believes what it is given
             check.check(batch)
         yield _cast(batch, schema)
+
+
+def _of_dicts(data: Iterable[Any], schema: pa.Schema) -> Iterator[Any]:
+    """Yield batches as they are, and of dicts one after the other batches of so many rows."""
+    rows: list[dict[str, Any]] = []
+    for each in data:
+        if isinstance(each, dict):
+            rows.append(each)
+        if rows and (len(rows) == _DICT_ROWS or not isinstance(each, dict)):
+            yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            rows = []
+        if not isinstance(each, dict):
+            yield each
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -17,13 +17,14 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
-from pennon.schema.project import resolve
+from pennon.schema.project import resolve, sorted_paths
 from pennon.schema.types import BFLOAT16, storage_type
 
 QUERY_INDEX: Final = "query_index"
@@ -56,7 +57,8 @@ class VectorColumn:
         try:
             field = resolve(schema, path)[-1]
         except ArgumentError:
-            message = f"Embedding column {path} is not in the dataset"
+            hint = did_you_mean(path, sorted_paths(schema))
+            message = f"Embedding column {path} is not in the dataset{hint}"
             raise ArgumentError(message) from None
         kind = storage_type(field_to_arrow(field).type)
         is_multi = t.is_list(kind) or t.is_large_list(kind)
@@ -223,11 +225,16 @@ def _range_of(given: Any) -> tuple[float | None, float | None]:
 # --- queries --------------------------------------------------------------------------------------
 
 
+_ARROW: Final = (pa.Array, pa.ChunkedArray, pa.Scalar)
+
+
 def queries_of(q: Any) -> tuple[npt.NDArray[np.float64], bool]:
     """Return a query, or several, as rows, and whether it was given as several.
 
     Raises TypeError for what is no vector, ArgumentError for vectors of different lengths.
     """
+    if hasattr(q, "__array__") and not isinstance(q, (np.ndarray, np.generic, *_ARROW)):
+        q = np.asarray(q)  # a tensor of torch, or of others
     if isinstance(q, np.ndarray) and q.dtype.kind in "fiu" and q.size:
         if q.ndim == 1:
             return q.astype(np.float64)[np.newaxis], False
@@ -252,9 +259,12 @@ def _rows_of(q: Any) -> Sequence[Any] | None:
         return [each.values for each in q] if is_nested and len(q) else None
     if isinstance(q, np.ndarray) and q.ndim > 1 and len(q):
         return list(q)
-    nested = (list, tuple, np.ndarray, pa.Array)
-    if isinstance(q, (list, tuple)) and q and isinstance(q[0], nested):
-        return list(q)
+    if isinstance(q, (list, tuple)) and q:
+        is_array = hasattr(q[0], "__array__") and not isinstance(q[0], np.generic)
+        if is_array and not isinstance(q[0], _ARROW):
+            return [np.asarray(each) for each in q] if np.ndim(q[0]) else None
+        if isinstance(q[0], (list, tuple, pa.Array)):
+            return list(q)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from pennon.core.near_names import did_you_mean
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.schema.check import is_blob, is_packed
@@ -86,7 +87,9 @@ def resolve(schema: Schema, column: str) -> tuple[Field, ...]:
 def _not_found(schema: Schema, column: str) -> ArgumentError:
     names = sorted_paths(schema)
     listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    return ArgumentError(f"no column named {column!r}; the columns are: {listed or '(none)'}")
+    there = f"; the columns are: {listed or '(none)'}"
+    hint = did_you_mean(column, names)
+    return ArgumentError(f"no column named {column!r}{there}{hint}")
 
 
 def sorted_paths(schema: Schema) -> list[str]:

@@ -158,6 +158,9 @@ def write(
     ``merge_schema`` gives the table columns that it lacks, and wider numbers; ``overwrite_schema`` the columns
     and types of the DataFrame.  ``enable_stable_row_ids`` is for a new table.
     """
+    if not hasattr(df, "sparkSession"):
+        message = f"the first argument is a DataFrame of Spark, not a value of type {type(df).__name__}: spark.createDataFrame(rows)"
+        raise TypeError(message)
     sizes = fixed_size_list or {}
     options = WriteOptions(
         uri=uri,

@@ -47,7 +47,7 @@ def _zone(name: str) -> tzinfo:
         sign, hours, minutes, seconds = found.groups(default="0")
         offset = timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds))
         return timezone(-offset if sign == "-" else offset)
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # of use to few workers
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # saves zoneinfo, which few workers need
 
     try:
         return UTC if name == "Z" else ZoneInfo(name)

@@ -14,6 +14,7 @@ rows that are never read twice cannot differ the second time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -48,6 +49,8 @@ _TASK_ROWS: Final = 1 << 23
 _ADAPTS: Final = "spark.sql.adaptive.enabled"
 _COALESCES: Final = "spark.sql.adaptive.coalescePartitions.enabled"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_OUR_NAMES: Final = re.compile(r", `__pennon_\w+`|`__pennon_\w+`, ")
+"""Columns of ours among those that Spark proposes for a name that is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,23 @@ def analysed(
         rows = build(few)
         rows.schema  # noqa: B018 - Connect analyses a plan when its schema is asked for
     except AnalysisException:
-        return build(every)
+        return _analysed_by_users(build, every)
+    return rows
+
+
+def _analysed_by_users(
+    build: Callable[[Sequence[str]], DataFrame], every: Sequence[str]
+) -> DataFrame:
+    """Return a frame over all columns; what Spark says of a name proposes no column of ours."""
+    try:
+        rows = build(every)
+        rows.schema  # noqa: B018 - as above
+    except AnalysisException as error:
+        said = str(error)
+        text = _OUR_NAMES.sub("", said)
+        if text == said:
+            raise
+        raise AnalysisException(text) from error
     return rows
 
 

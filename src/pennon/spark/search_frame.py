@@ -48,6 +48,7 @@ from pennon.spark.search_task import (
     ShowFound,
     TextColumns,
     VectorParts,
+    wrong_length,
 )
 from pennon.spark.types import arrow_schema, spark_schema, spark_type
 
@@ -93,6 +94,7 @@ def nearest_frame(
     asked = replace(asked, metric=metric or default_metric(asked.column.element))
     check_metric(asked.metric or "", asked.column.element)
     named = _query_column(queries, asked.column, vector)
+    _check_lengths(queries, named, asked.column)
     options = ScanOptions(
         with_row_id=with_row_id,
         with_row_address=with_row_address,
@@ -179,6 +181,20 @@ def _is_vector(kind: st.DataType, column: VectorColumn) -> bool:
     if isinstance(kind.elementType, st.ArrayType):
         return column.is_multi and isinstance(kind.elementType.elementType, st.NumericType)
     return isinstance(kind.elementType, st.NumericType)
+
+
+def _check_lengths(queries: DataFrame, vector: str, column: VectorColumn) -> None:
+    """Raise ArgumentError for a query of another dimension, where Spark has the queries at hand and no job starts.
+
+    Other queries are computed when the user asks for rows: then a task raises it, in an error of PySpark's.
+    """
+    if column.is_multi or not queries.isLocal():
+        return
+    length = sf.size(sf.col(quoted(vector)))
+    wrong = sf.col(quoted(vector)).isNotNull() & (length != column.dimension)
+    found = queries.where(wrong).select(length).head()
+    if found is not None:
+        raise wrong_length(vector, found[0], column)
 
 
 def _with_filter(

@@ -29,7 +29,7 @@ from pennon.scan.query import ScanOptions, TextSearch
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.vector_indices import distinct, find_index
-from pennon.scan.vector_query import VectorSearch
+from pennon.scan.vector_query import VectorColumn, VectorSearch
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.partitions import Partition
 from pennon.table.fragment import Fragment
@@ -160,12 +160,7 @@ class SearchParts:
         lengths = _lengths(vectors)[is_there]
         wrong = lengths[lengths != size]
         if len(wrong):
-            path = self.parts.asked.column.path
-            message = (
-                f"a query in column {self.vector!r} has {wrong[0]} numbers, the vectors of column {path!r} of the "
-                f"table have {size}"
-            )
-            raise ArgumentError(message)
+            raise wrong_length(self.vector, int(wrong[0]), self.parts.asked.column)
         items = vectors.flatten().cast(pa.float64())
         found = np.full((len(vectors), size), np.nan, np.float64)
         found[is_there] = items.to_numpy(zero_copy_only=False).reshape(-1, size)
@@ -299,6 +294,15 @@ class FoundRows:
     def schema(self) -> pa.Schema:
         """Return the columns that are shown beside those of the queries."""
         return self.nearest().schema if self.texts is None else self.hybrid().schema
+
+
+def wrong_length(vector: str, numbers: int, column: VectorColumn) -> ArgumentError:
+    """Return the error for a query, in a column of the queries, of another dimension than the table's vectors."""
+    message = (
+        f"a query in column {vector!r} has {numbers} numbers, the vectors of column {column.path!r} of the table "
+        f"have {column.dimension}"
+    )
+    return ArgumentError(message)
 
 
 @dataclass(frozen=True, slots=True)

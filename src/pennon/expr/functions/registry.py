@@ -13,12 +13,12 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.near_names import near_names
 from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum
 from pennon.expr.functions.datetime import TIMES
@@ -52,7 +52,7 @@ def find_function(name: str) -> Function:
     """Return a function.  Raises ArgumentError that names those with names near it."""
     function = FUNCTIONS.get(name)
     if function is None:
-        near = get_close_matches(name, FUNCTIONS, n=4)
+        near = near_names(name, FUNCTIONS, 4)
         there = f"; near it are {', '.join(near)}" if near else ""
         message = f"there is no function {name!r}{there}"
         raise ArgumentError(message)

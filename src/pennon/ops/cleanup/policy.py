@@ -47,6 +47,12 @@ class Policy:
         """Return the policy of a call; one that says nothing means versions older than two weeks."""
         if older_than is None and retain_versions is None and versions is None:
             older_than = DEFAULT_AGE
+        given: object = older_than
+        if given is not None and not isinstance(given, timedelta):
+            message = (
+                f"older_than is a timedelta, as datetime.timedelta(days=7), not {older_than!r}"
+            )
+            raise TypeError(message)
         chosen = None if versions is None else frozenset(versions)
         return cls(older_than, retain_versions, chosen, delete_unverified, error_if_tagged)
 

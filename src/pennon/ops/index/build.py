@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.near_names import did_you_mean
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import (
     ArgumentError,
@@ -351,7 +352,7 @@ def check_parameters(message: str, parameters: Mapping[str, Any]) -> None:
     unknown = sorted(parameters.keys() - making.known)
     if unknown and making.check is None:
         known = ", ".join(sorted(making.known)) or "no parameters"
-        text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}"
+        text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}{did_you_mean(unknown[0], making.known)}"
         raise ArgumentError(text)
 
 

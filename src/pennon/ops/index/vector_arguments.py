@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import types as t
 from pyarrow.fs import FileSystem
 
+from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, UnsupportedError
 from pennon.index.vector.distance import L2, metric_named
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
@@ -158,6 +159,11 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         error = UnsupportedError if str(version).lower() == "legacy" else ArgumentError
         raise error(message)
     unknown = sorted(arguments.keys() - _KNOWN)
+    for name in unknown:
+        hint = did_you_mean(name, _KNOWN)
+        if hint:
+            message = f"create_index() got an unexpected keyword argument {name!r}{hint}"
+            raise TypeError(message)
     if unknown:
         message = f"create_index has no {', '.join(unknown)}, and ignores it"
         warnings.warn(message, UserWarning, stacklevel=5)

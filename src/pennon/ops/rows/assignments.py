@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.near_names import did_you_mean
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.expr.cast import cast
@@ -99,7 +100,8 @@ def _check_column(name: object, text: object, columns: Mapping[str, Field]) -> N
     if name.partition(".")[0] in columns:
         message = f"{name!r} is part of a column; update the whole of {name.partition('.')[0]!r}"
     else:
-        message = f"there is no column {name!r}; there are {', '.join(columns)}"
+        hint = did_you_mean(name, columns) or f"; there are {', '.join(columns)}"
+        message = f"there is no column {name!r}{hint}"
     raise ArgumentError(message)
 
 

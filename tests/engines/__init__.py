@@ -1,0 +1,1 @@
+"""Libraries above pylance, which run on Pennon under its name."""

@@ -225,3 +225,7 @@ class InterpreterEndError(LanceError, RuntimeError):
 
 class DataLossWarning(UserWarning):
     """The chosen file version cannot hold what was written; the message counts what is lost."""
+
+
+class UnreadRowsWarning(UserWarning):
+    """Rows that belong to a table and that Pennon does not read."""

@@ -31,9 +31,21 @@ def cast(values: Datum, kind: pa.DataType) -> Datum:
         return _to_text(values, kind)
     if t.is_date64(kind) and t.is_integer(values.type):  # milliseconds of whole days
         values = pc.cast(pc.cast(values, pa.int64()), pa.timestamp("ms"))
+    if t.is_time(kind) and is_text(values.type):
+        return _text_to_time(values, kind)
     if t.is_temporal(kind):
+        if t.is_integer(values.type):  # Arrow casts integers of the type's own width alone
+            values = pc.cast(values, _counts(kind))
         return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+    if t.is_temporal(values.type):
+        values = pc.cast(values, _counts(values.type))
+        return values if values.type == kind else _to_number(values, kind)
     return _to_number(values, kind)
+
+
+def _counts(kind: pa.DataType) -> pa.DataType:
+    """Return the integer that a date, a time or a duration is: days, or units of time."""
+    return pa.int32() if kind.bit_width == 32 else pa.int64()
 
 
 def _to_number(values: Datum, kind: pa.DataType) -> Datum:
@@ -157,6 +169,13 @@ def _text_to_timestamp(values: Datum, kind: pa.DataType) -> Datum:
     return _in_zone(found, kind) if kind.tz else found
 
 
+def _text_to_time(values: Datum, kind: pa.DataType) -> Datum:
+    """Read times of day; raises ArrowInvalid for one with a finer fraction than ``kind`` has."""
+    day, nothing = pa.scalar("1970-01-01T", values.type), pa.scalar("", values.type)
+    moments = pc.cast(pc.binary_join_element_wise(day, values, nothing), pa.timestamp("ns"))
+    return pc.cast(pc.cast(pc.cast(moments, pa.int64()), pa.time64("ns")), kind)
+
+
 def _in_zone(local: Datum, kind: pa.DataType) -> Datum:
     """Return the moments of a wall clock in the zone of ``kind``."""
     return pc.assume_timezone(local, kind.tz, ambiguous="earliest", nonexistent="earliest")
@@ -180,9 +199,9 @@ def try_cast(values: Datum, kind: pa.DataType) -> Datum:
     return pa.array([_cast_or_none(value, kind) for value in values], kind)
 
 
-def _cast_or_none(value: pa.Scalar, kind: pa.DataType) -> object:
+def _cast_or_none(value: pa.Scalar, kind: pa.DataType) -> Datum | None:
     try:
-        return cast(value, kind).as_py()
+        return cast(value, kind)  # Python has fewer dates than Arrow
     except pa.ArrowInvalid:
         return None
 

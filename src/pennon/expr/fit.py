@@ -116,7 +116,8 @@ def _fit(node: Expression, kind: pa.DataType) -> Expression | None:
     if not _may_become(node.type, kind):
         return None
     value = fits_exactly(node.value, kind)
-    if value is None and (t.is_date(kind) or t.is_timestamp(kind)) and is_text(node.type):
+    is_moment = t.is_date(kind) or t.is_timestamp(kind) or t.is_time(kind)
+    if value is None and is_moment and is_text(node.type):
         message = f"{node.value.as_py()!r} is no {kind}"
         raise ArgumentError(message)
     return None if value is None else Literal(value)

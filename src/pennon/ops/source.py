@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.file.container.input_check import InputCheck
 from pennon.ops.fit import fit_batch
 from pennon.schema.blob import has_blobs_v2
 from pennon.schema.blob_arrays import written_schema
+from pennon.schema.width import row_bytes
+
+BATCH_BYTES: Final = 16 * MIB
+"""So much of a pyarrow dataset is read at once; its own batches go by rows."""
+_ARROW_BATCH_ROWS: Final = 131_072
 
 _HUGGING_FACE_ROWS = 1000
 _DICT_ROWS = 1024
@@ -78,7 +84,7 @@ def _dataset(data: Any) -> pa.RecordBatchReader:
     """Return the rows of a dataset; of a table of ours, with the bytes of blobs, to be written as such."""
     snapshot = getattr(data, "snapshot", None)
     if snapshot is None:
-        return _reader(data.scanner().to_reader())
+        return _reader(data.scanner(**_scan_options(data)).to_reader())
     reader = _reader(data.scanner(blob_handling="all_binary").to_reader())
     if not has_blobs_v2(snapshot.manifest.schema):
         return reader
@@ -86,6 +92,30 @@ def _dataset(data: Any) -> pa.RecordBatchReader:
     shown = [whole.field(mine.name) if mine.name in whole.names else mine for mine in reader.schema]
     target = pa.schema(shown, reader.schema.metadata)
     return pa.RecordBatchReader.from_batches(target, (fit_batch(each, target) for each in reader))
+
+
+def _scan_options(data: Any) -> dict[str, int]:
+    """Return how a pyarrow dataset of wide rows is read: in small batches, few of which are read ahead.
+
+    By its own defaults 16 batches of 131,072 rows of each of 4 files wait in memory.
+    """
+    if not type(data).__module__.startswith("pyarrow"):
+        return {}  # pylance's, say, whose scans see to it themselves
+    row = max(row_bytes(data.schema), _parquet_row_bytes(data), 1)
+    rows = max(BATCH_BYTES // row, 1)
+    if rows >= _ARROW_BATCH_ROWS:
+        return {}
+    return {"batch_size": rows, "batch_readahead": 1, "fragment_readahead": 1}
+
+
+def _parquet_row_bytes(data: Any) -> int:
+    """Return the mean width of rows by the footer of the first Parquet file, 0 for other files."""
+    fragment = next(iter(data.get_fragments()), None)
+    metadata: Any = getattr(fragment, "metadata", None)
+    if not hasattr(metadata, "row_group") or not metadata.num_rows:
+        return 0
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return int(sum(each.total_byte_size for each in groups) // metadata.num_rows)
 
 
 def _reader(made: Any) -> pa.RecordBatchReader:

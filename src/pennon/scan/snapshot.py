@@ -33,6 +33,7 @@ from pennon.table.deletion import read_deletions
 from pennon.table.fragment import DataFileRef, ExternalFile, Fragment, Sequence
 from pennon.table.indices import Index
 from pennon.table.manifest import Manifest
+from pennon.table.mem_wal import warn_of_unmerged_rows
 from pennon.table.row_ids import RowIds
 from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
 from pennon.table.storage_version import storage_version
@@ -69,8 +70,10 @@ class Snapshot:
     """Counts what is read of data files."""
 
     def __post_init__(self) -> None:
-        """Find the base paths of versions that have some (`pennon.table.base_paths`)."""
+        """Find the base paths of versions that have some; warn of rows that lie beside the table."""
         manifest = self.manifest
+        if manifest.indices:
+            warn_of_unmerged_rows(self.store, manifest.indices)
         if manifest.base_paths or manifest.branch is not None:
             from pennon.table.base_paths import place_store  # noqa: PLC0415 - saves 10 ms for most tables
 

@@ -19,7 +19,10 @@ from pennon.errors import ArgumentError
 FRAGMENT_REUSE = "__lance_frag_reuse"
 """The name of the index that says which fragments became which; it has no field."""
 
-SYSTEM = frozenset({FRAGMENT_REUSE, "__lance_mem_wal"})
+MEM_WAL = "__lance_mem_wal"
+"""The name of the index that describes rows beside the table (`pennon.table.mem_wal`); it has no field."""
+
+SYSTEM = frozenset({FRAGMENT_REUSE, MEM_WAL})
 """The names of indices that no user made."""
 
 _RESERVED: Final = "__lance_"

@@ -30,4 +30,5 @@ def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: An
             new += plan.gather(split).run(mine)
         plan.check(new)
         done.append(Rewritten(version, plan.fragments, tuple(new), keeps_order=False))
-    commit_compact(snapshot.store, done)
+    if done:
+        commit_compact(snapshot.store, done)

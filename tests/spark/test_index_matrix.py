@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +74,9 @@ def optimize(table: LanceTable) -> None:
     table.optimizeIndices()
 
 
-OPERATIONS: list[Callable[[LanceTable], None]] = [
-    z_order,
-    sort,
-    sort_some,
-    compact,
-    update,
-    update_all,
-    delete,
-    merge,
-    add_columns,
-    optimize,
-]
+REWRITES: list[Any] = [z_order, sort, sort_some, compact]
+CHANGES: list[Any] = [update, update_all, delete, merge, add_columns, optimize]
+OPERATIONS = [*REWRITES, *(pytest.param(each, marks=pytest.mark.slow) for each in CHANGES)]
 
 
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])

@@ -320,6 +320,9 @@ class LanceDataset(
     def validate(self, *, repair: bool = False) -> None:
         """Raise FormatError or NotFoundError if something of this version is missing or wrong.
 
+        An index that does not find a few rows of each fragment by their values is wrong;
+        ``optimize.optimize_indices()`` makes it anew.
+
         ``repair``: what a manifest says wrong of good files of version 0.1 is put right first, in a
         version of its own, to which this handle turns: field ids that do not ascend, dictionaries
         that were left out, sizes.
@@ -327,6 +330,7 @@ class LanceDataset(
         if repair:
             self._snapshot = self._snapshot.at(ops.repair_manifest(self._snapshot))
         validate(self._snapshot)
+        ops.check_indices(self._snapshot)
 
     # Writes
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pennon.ops.columns.settings import update_schema_metadata as update_schema_metadata
     from pennon.ops.columns.settings import update_table_metadata as update_table_metadata
     from pennon.ops.columns.update import update_columns as update_columns
+    from pennon.ops.index.check import check_indices as check_indices
     from pennon.ops.index.create import build_index as build_index
     from pennon.ops.index.create import commit_segments as commit_segments
     from pennon.ops.index.create import create_index as create_index
@@ -95,6 +96,7 @@ _HOMES: Final = {
     "drop_branch": "pennon.ops.versions.branches",
     "drop_columns": "pennon.ops.columns.alter",
     "build_index": "pennon.ops.index.create",
+    "check_indices": "pennon.ops.index.check",
     "build_parts": "pennon.ops.index.parts",
     "in_folder": "pennon.ops.index.create",
     "merge_parts": "pennon.ops.index.parts",

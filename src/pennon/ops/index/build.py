@@ -181,7 +181,16 @@ class IndexBuild:
 
     def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
         """Yield the live values of fragments, with the numbers of their rows."""
-        return self.read(plan_tasks(self.snapshot, group))
+        return self.values_of(self.read(plan_tasks(self.snapshot, group)))
+
+    def values_of(self, column: Iterator[Values]) -> Iterator[Values]:
+        """Return the values that are indexed, given those of the column."""
+        return column
+
+    def alike(self, segment: Index) -> IndexBuild:
+        """Return the build of values of the type that a segment has."""
+        del segment
+        return self
 
     def read(self, tasks: Iterable[ScanTask]) -> Iterator[Values]:
         """Yield the live values of runs of rows, with the numbers of these."""

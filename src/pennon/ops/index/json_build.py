@@ -27,6 +27,7 @@ from pennon.ops.index.build import (
     path_of,
 )
 from pennon.ops.index.kinds import message_name, user_name
+from pennon.scan.plan import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.table.fragment import Fragment
@@ -98,9 +99,9 @@ class JsonBuild(IndexBuild):
         url = f"/{making.package}.{self.message}"
         return json_details(self.json_path, (url, making.details(self.parameters)))
 
-    def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
-        """See `IndexBuild.values`.  Raises ArgumentError for a value of another type."""
-        for part in IndexBuild.values(self, group):
+    def values_of(self, column: Iterator[Values]) -> Iterator[Values]:
+        """See `IndexBuild.values_of`.  Raises ArgumentError for a value of another type."""
+        for part in column:
             found = [self._value(text) for text in part.values.to_pylist()]
             yield Values(pa.array(found, self.values_type), part.rows)
 
@@ -131,7 +132,7 @@ class JsonBuild(IndexBuild):
 
     def _found(self) -> Iterator[Any]:
         for fragment in self.snapshot.manifest.fragments:
-            for part in IndexBuild.values(self, [fragment]):
+            for part in self.read(plan_tasks(self.snapshot, [fragment])):
                 texts = (text for text in part.values.to_pylist() if text is not None)
                 values = (path_value(text, self.json_path) for text in texts)
                 yield from (value for value in values if value is not None)
@@ -146,9 +147,12 @@ class JsonBuild(IndexBuild):
         return IndexBuild.merge(self, segments)
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
-        """See `IndexBuild.rewrite`; no value is read from the table."""
-        kind = self.stored_type(segment) or self.values_type
-        return IndexBuild.rewrite(replace(self, values_type=kind), segment, moves)
+        """See `IndexBuild.rewrite`."""
+        return IndexBuild.rewrite(self.alike(segment), segment, moves)
+
+    def alike(self, segment: Index) -> JsonBuild:
+        """See `IndexBuild.alike`; no value is read from the table."""
+        return replace(self, values_type=self.stored_type(segment) or self.values_type)
 
     def stored_type(self, segment: Index) -> pa.DataType | None:
         """Return of what type the values of a segment are; None where its files do not say."""

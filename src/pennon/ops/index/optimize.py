@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
@@ -13,6 +14,7 @@ from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
 from pennon.ops.compact.row_history import has_moved_rows, live_row_ids
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
+from pennon.ops.index.check import wrong_segments
 from pennon.ops.index.create import build_index, plan_like
 from pennon.ops.index.vectors import has_vectors, optimized_vectors
 from pennon.scan.known_indices import known_indices
@@ -23,7 +25,9 @@ from pennon.table.indices import SYSTEM, Index
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
 
-_UNREADABLE = (FormatError, NotFoundError, UnsupportedError)
+_UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
+_CHECKED_FRAGMENTS: Final = 16
+"""So many fragments are looked at, to find out whether an index names the rows that it should."""
 
 
 def optimize_indices(
@@ -39,7 +43,8 @@ def optimize_indices(
     None where there was nothing to do.  The last ``num_indices_to_merge`` segments of each index and the new
     rows become one, by default the last, and all where rows with stable ids were updated since; with 0 the new rows
     are a segment of their own.  Segments that name rows which another one has now are written anew without them.  ``retrain``: every
-    index is made anew, of one segment.  A segment that cannot be read is made anew.  Indices of kinds that Pennon
+    index is made anew, of one segment.  A segment that cannot be read is made anew, and, with a warning, an index that does not name some rows of a
+    sample that it should.  Indices of kinds that Pennon
     does not make are left alone, with a warning.
     """
     named: dict[str, list[Index]] = defaultdict(list)
@@ -48,15 +53,25 @@ def optimize_indices(
             named[index.name].append(index)
     new: list[Index] = []
     removed: list[Index] = []
-    for segments in named.values():
+    for name, segments in named.items():
+        anew = retrain or _is_wrong(snapshot, name, segments)
         made, gone = optimized_segments(
-            snapshot, segments, num_indices_to_merge, builder, retrain=retrain
+            snapshot, segments, num_indices_to_merge, builder, retrain=anew
         )
         if made:
             kept = [each for each in segments if each not in gone]
             new += [*kept, *made]  # a commit replaces all segments of a name
             removed += gone
     return commit_on(snapshot, CreateIndex(tuple(new), tuple(removed))) if new else None
+
+
+def _is_wrong(snapshot: Snapshot, name: str, segments: Sequence[Index]) -> bool:
+    """Return whether an index does not name rows that it should, with a warning."""
+    for wrong in wrong_segments(snapshot, segments, _CHECKED_FRAGMENTS):
+        message = f"the index {name!r} is made anew: {wrong.why}"
+        warnings.warn(message, UserWarning, stacklevel=4)
+        return True
+    return False
 
 
 def optimized_segments(

@@ -279,6 +279,38 @@ def test_casts_in_lists_by_pylance(tmp_path: Path, path: str) -> None:
     assert lance.dataset(tmp_path).to_table().to_pylist() == expected
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
+    tmp_path: Path, version: Any
+) -> None:
+    """At the top, in a struct and in a list; pylance itself casts no such column."""
+    inner = pa.struct([("v", pa.null()), ("w", pa.int32())])
+    table = pa.table(
+        {
+            "id": [1, 2, 3],
+            "x": pa.nulls(3),
+            "s": pa.array([{"w": 1}, {"w": 2}, {"w": 3}], inner),
+            "l": pa.array([[None], [], None], pa.list_(pa.null())),
+        }
+    )
+    lance.write_dataset(table, tmp_path, data_storage_version=version, max_rows_per_file=2)
+    cast: Any = {"path": "x", "data_type": pa.string()}
+    with pytest.raises(OSError, match='Cannot cast column "x" from Null'):
+        lance.dataset(tmp_path).alter_columns(cast)
+    ours = pennon.dataset(tmp_path)
+    kinds: dict[str, Any] = {"x": pa.string(), "s.v": pa.list_(pa.int32()), "l.item": pa.float64()}
+    changes: list[Any] = [{"path": path, "data_type": kind} for path, kind in kinds.items()]
+    ours.alter_columns(*changes)
+    row = {"id": 4, "x": "t", "s": {"v": [7], "w": 4}, "l": [0.5]}
+    theirs = lance.dataset(tmp_path)
+    theirs.insert(pa.Table.from_pylist([row], theirs.schema))
+    ours = pennon.dataset(tmp_path)
+    assert theirs.to_table().to_pylist() == [*table.to_pylist(), row]
+    assert ours.to_table().to_pylist() == [*table.to_pylist(), row]
+    ours.optimize.compact_files()
+    assert lance.dataset(tmp_path).to_table().to_pylist() == [*table.to_pylist(), row]
+
+
 ROUND: tuple[Change, ...] = (
     lambda ds: ds.add_columns({"n1": "a + 1"}),
     lambda ds: ds.alter_columns({"path": "n1", "data_type": pa.int32(), "name": "n2"}),

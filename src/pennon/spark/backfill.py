@@ -4,7 +4,7 @@
 
     expressions     each task has the rows of a fragment, in order: nothing goes through a shuffle
     function        each task reads a fragment itself: nothing goes through the JVM
-    DataFrame       joined by a key, or its addresses; rows are shuffled by fragment and sorted
+    DataFrame       joined by a key, or its row ids; rows are shuffled by fragment and sorted
     all             one more file for each fragment, written on the executors; one commit
 
 A fragment that is written stays written: after a conflict with another writer, and, where there is a
@@ -36,15 +36,23 @@ from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.conditions import Condition, as_column, columns_named, look_aside
-from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.conditions import (
+    Condition,
+    as_column,
+    columns_named,
+    look_aside,
+    system_columns_named,
+)
+from pennon.spark.conflicts import are_addresses, with_conflict_retries
 from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.names import find_name
 from pennon.spark.row_changes import analysed, quoted
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import ADDRESS, address_frame, fragment_frame
+from pennon.spark.session import is_case_sensitive
 from pennon.spark.task_errors import typed_errors
-from pennon.spark.types import ROW_ADDRESS, lance_schema
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, lance_schema
 from pennon.table.fragment import Fragment
 from pennon.table.storage_version import storage_version
 
@@ -178,9 +186,7 @@ def backfill(spark: SparkSession, snapshot: Snapshot, wanted: Backfill) -> Backf
         new = len(work.plan.schema.fields) - len(now.manifest.schema.fields)
         return Backfilled(version, new, *counts)
 
-    if wanted.on == (ROW_ADDRESS,):
-        return execute(snapshot)  # other rows may have these addresses in another version
-    return with_conflict_retries(spark, execute, snapshot)
+    return with_conflict_retries(spark, execute, snapshot, wanted.on)
 
 
 def _planned(spark: SparkSession, snapshot: Snapshot, wanted: Backfill) -> _Work:
@@ -220,7 +226,9 @@ def _of_expressions(
     spark: SparkSession, snapshot: Snapshot, wanted: Backfill, values: Mapping[str, Condition]
 ) -> _Work:
     names = list(schema_to_arrow(snapshot.manifest.schema).names)
-    few = columns_named(values.values(), names, wanted.alias)
+    system = system_columns_named(values.values(), names, wanted.alias)
+    few = [*columns_named(values.values(), names, wanted.alias), *system]
+    every = [*names, *system]
     looks_aside = look_aside(values.values())
 
     def rows_of(version: Snapshot) -> DataFrame:
@@ -230,7 +238,7 @@ def _of_expressions(
             made = [as_column(value).alias(name) for name, value in values.items()]
             return rows.select(sf.col(ADDRESS), *made)
 
-        return analysed(build, few, names)
+        return analysed(build, few, every)
 
     whole = rows_of(snapshot)
     plan, task = plan_addressed(snapshot, _new_schema(snapshot, whole, wanted), is_whole=True)
@@ -253,28 +261,33 @@ def _of_expressions(
 def _of_frame(spark: SparkSession, snapshot: Snapshot, wanted: Backfill, frame: DataFrame) -> _Work:
     keys = wanted.on
     if not keys:
-        message = f"a DataFrame is joined on columns: on='key', on=['a', 'b'], or on={ROW_ADDRESS!r} if it has that"
+        message = (
+            f"a DataFrame is joined on columns: on='key', on=['a', 'b'], or on={ROW_ID!r} or {ROW_ADDRESS!r} "
+            "if it has that"
+        )
         raise ArgumentError(message)
-    given = {name.lower(): name for name in frame.columns}
+    cases, given = is_case_sensitive(spark), []
     for key in keys:
-        if key != ROW_ADDRESS:
+        if key not in SYSTEM_COLUMNS:
             find_column(snapshot.manifest.schema, key)
-        if key.lower() not in given:
+        name = find_name(key, frame.columns, case_sensitive=cases)
+        if name is None:
             message = f"the DataFrame has no column {key!r}; it has {', '.join(frame.columns)}"
             raise ArgumentError(message)
-    is_key = {key.lower() for key in keys}
-    new = [name for name in frame.columns if name.lower() not in is_key]
+        given.append(name)
+    new = [name for name in frame.columns if name not in given]
     if not new:
         message = f"the DataFrame has no column beside {', '.join(keys)}"
         raise ArgumentError(message)
     shown = frame.select(*(sf.col(quoted(name)) for name in new))
     plan, task = plan_addressed(snapshot, _new_schema(snapshot, shown, wanted), is_whole=False)
     notes = _notes(wanted, task, repr((keys, shown.schema.simpleString())))
+    is_address = len(keys) == 1 and are_addresses(snapshot, keys)
     values = [sf.col(quoted(name)) for name in new]
-    by_key = [sf.col(quoted(given[key.lower()])) for key in keys]
+    by_key = [sf.col(quoted(name)) for name in given]
 
     def write(rest: Snapshot) -> list[Fragment]:
-        if keys == (ROW_ADDRESS,):
+        if is_address:
             rows = frame.select(by_key[0].cast("long").alias(ADDRESS), *values)
             left = {each.id for each in rest.manifest.fragments}
             done = [f.id for f in snapshot.manifest.fragments if f.id not in left]

@@ -13,6 +13,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.columns.alter import AlterTask, alter_columns, drop_columns, plan_alter
 from pennon.ops.columns.alterations import Alteration
 from pennon.ops.columns.commits import commit_columns
+from pennon.schema.maps import MARK
 from pennon.spark.backfill import Backfill, Function, backfill
 from pennon.spark.conditions import (
     Condition,
@@ -139,8 +140,14 @@ def _arrow_type(table: TableHandle, column: str, given: str | st.DataType) -> pa
     kind = parse_type(table.spark, given) if isinstance(given, str) else given
     check_kind(kind, st.DataType, "dataType must be a DataType or its name, got")
     version = storage_version(table.snapshot().manifest)
-    stored = lance_schema(st.StructType([st.StructField(column, kind)]), {}, version)
-    return stored.field(0).type
+    stored = lance_schema(st.StructType([st.StructField(column, kind)]), {}, version).field(0)
+    if stored.metadata and MARK.encode() in stored.metadata:
+        message = (
+            f"column {column!r} becomes no {kind.simpleString()} by itself, for that is more than a type in the "
+            "table; append or merge values of it with mergeSchema to a column that is void"
+        )
+        raise ArgumentError(message)
+    return stored.type
 
 
 def _alter(table: TableHandle, alteration: Alteration) -> None:

@@ -7,12 +7,13 @@ anything else the operation is planned and run anew on the newest version, a few
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pennon.errors import ArgumentError
 from pennon.ops.retry import with_retries
+from pennon.spark.types import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,14 +29,26 @@ _HOWEVER_LONG: Final = timedelta(days=365)
 
 
 def with_conflict_retries(
-    spark: SparkSession, execute: Callable[[Snapshot], R], snapshot: Snapshot
+    spark: SparkSession,
+    execute: Callable[[Snapshot], R],
+    snapshot: Snapshot,
+    system_columns: Iterable[str] = (),
 ) -> R:
     """Return what ``execute`` gives for a version, and after conflicts for the newest one.
 
-    Raises the `RetryableConflict` of the last attempt, ArgumentError for a setting that is no number.
+    ``system_columns`` are those of ``_rowid`` and ``_rowaddr`` that it names: addresses are other rows' in another
+    version, so it is done once then.  Raises the `RetryableConflict` of the last attempt, ArgumentError for a setting that is no number.
     """
     text = str(spark.conf.get(RETRIES, str(DEFAULT_RETRIES)))
     if not text.isdecimal():
         message = f"{RETRIES} is a number, 0 or more, not {text!r}"
         raise ArgumentError(message)
+    if are_addresses(snapshot, system_columns):
+        return execute(snapshot)
     return with_retries(execute, snapshot, int(text), _HOWEVER_LONG)
+
+
+def are_addresses(snapshot: Snapshot, system_columns: Iterable[str]) -> bool:
+    """Return whether some of ``_rowid`` and ``_rowaddr`` are addresses: row ids are, unless they are stable."""
+    names = set(system_columns)
+    return ROW_ADDRESS in names or (ROW_ID in names and not snapshot.manifest.has_stable_row_ids)

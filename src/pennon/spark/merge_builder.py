@@ -80,7 +80,12 @@ class LanceMergeBuilder:
         """
         spark = self.merge.source.sparkSession
         merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
-        counts = with_conflict_retries(spark, lambda now: merge_rows(now, merge), self.snapshot)
+        counts = with_conflict_retries(
+            spark,
+            lambda now: merge_rows(now, merge),
+            self.snapshot,
+            merge.system_columns(self.snapshot.manifest.schema.names),
+        )
         return count_frame(
             self.merge.source.sparkSession, [(name, counts[name]) for name in _COUNTS]
         )

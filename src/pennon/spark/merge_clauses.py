@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from pennon.errors import ArgumentError
 from pennon.ops.rows.change_rows import Change
-from pennon.spark.conditions import Condition
+from pennon.spark.conditions import Condition, system_columns_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,6 +81,13 @@ class Merge:
                 yield value
                 if "." in name:
                     yield name
+
+    def system_columns(self, names: Sequence[str]) -> list[str]:
+        """Return which of ``_rowid`` and ``_rowaddr`` of the table are named; ``names`` are its columns.
+
+        Without the table's alias they are the source's, where it has such columns.
+        """
+        return system_columns_named(list(self.conditions), names, self.alias, self.source.columns)
 
     @property
     def deletes_whatever_matches(self) -> bool:

@@ -21,7 +21,7 @@ from pennon.ops.rows.change_rows import Change
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.assignments import TableNames, Values, assigned_columns, assigned_values
 from pennon.spark.chosen_values import CLAUSE, choose_values
-from pennon.spark.conditions import as_column, columns_named, system_columns_named
+from pennon.spark.conditions import as_column, columns_named
 from pennon.spark.merge_clauses import Merge, MergeClause, When
 from pennon.spark.names import find_name
 from pennon.spark.row_changes import quoted
@@ -98,13 +98,10 @@ class MergeRows:
         yield from self._given[number]
 
     def columns_needed(self) -> tuple[list[str], list[str]]:
-        """Return the columns of the table that the merge seems to name, and all that it can name.
-
-        ``_rowid`` and ``_rowaddr`` without an alias are the source's, where it has such columns.
-        """
-        merge, said = self._merge, list(self._merge.conditions)
-        named = columns_named(said, self._before, merge.alias)
-        system = system_columns_named(said, self._before, merge.alias, merge.source.columns)
+        """Return the columns of the table that the merge seems to name, and all that it can name."""
+        merge = self._merge
+        named = columns_named(merge.conditions, self._before, merge.alias)
+        system = merge.system_columns(self._before)
         return [*named, *system], [*self._before, *system]
 
     def rows(

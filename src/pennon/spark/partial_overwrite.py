@@ -18,7 +18,12 @@ from pennon.ops.rows.deletion_vectors import Removal
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.chosen_values import CLAUSE
-from pennon.spark.conditions import Condition, as_column, columns_named
+from pennon.spark.conditions import (
+    Condition,
+    as_column,
+    columns_named,
+    system_columns_named,
+)
 from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name
 from pennon.spark.options import ReadOptions, WriteOptions
@@ -39,6 +44,7 @@ from pennon.spark.row_write import (
 from pennon.spark.rows_found import delete_found, translated
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of, reads_whole_fragments
+from pennon.spark.session import is_case_sensitive
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
 
@@ -65,22 +71,28 @@ def overwrite_where(df: DataFrame, options: WriteOptions, condition: Condition) 
     def find(snapshot: Snapshot) -> Sequence[Removal]:
         return _delete_where(df.sparkSession, snapshot, condition)
 
-    return commit_replaced(plan, fragments, find, str(condition))
+    system = system_columns_named([condition], plan.base.schema.names, None)
+    return commit_replaced(plan, fragments, find, str(condition), system)
 
 
 def _tested(df: DataFrame, plan: TablePlan, condition: Condition) -> DataFrame:
     """Return the rows, and in a last column whether the condition is true.
 
-    A column of the table that the DataFrame lacks is NULL.
+    A column of the table that the DataFrame lacks is NULL.  New rows have no row id and no address yet, so a
+    condition that names these says only which rows go.
     """
     rows = df
     table = () if plan.base is None else spark_schema(schema_to_arrow(plan.base.schema)).fields
-    named = columns_named([condition], [field.name for field in table], None)
+    cases = is_case_sensitive(df.sparkSession)
+    names = [field.name for field in table]
+    named = columns_named([condition], names, None)
     for field in table:
-        is_given = find_name(field.name, df.columns, case_sensitive=False) is not None
+        is_given = find_name(field.name, df.columns, case_sensitive=cases) is not None
         if field.name in named and not is_given:
             rows = rows.withColumn(field.name, sf.lit(None).cast(field.dataType))
-    passes = sf.coalesce(as_column(condition), sf.lit(False))  # noqa: FBT003 - a literal
+    passes = sf.lit(True)  # noqa: FBT003 - a literal
+    if not system_columns_named([condition], names, None):
+        passes = sf.coalesce(as_column(condition), sf.lit(False))  # noqa: FBT003 - a literal
     return rows.select(*(sf.col(quoted(name)) for name in df.columns), passes.alias(_SATISFIES))
 
 
@@ -96,7 +108,9 @@ def _delete_where(
     def build(columns: Sequence[str]) -> DataFrame:
         return address_frame(spark, snapshot, columns).where(as_column(condition))
 
-    found = analysed(build, columns_named([condition], names, None), names)
+    system = system_columns_named([condition], names, None)
+    few = [*columns_named([condition], names, None), *system]
+    found = analysed(build, few, [*names, *system])
     return _deleted(snapshot, found, is_placed=reads_whole_fragments(spark, snapshot))
 
 

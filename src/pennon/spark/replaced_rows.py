@@ -40,12 +40,13 @@ from pennon.scan.query import every_column
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conditions import predicate_of
+from pennon.spark.conflicts import are_addresses
 from pennon.spark.evolution import check_same_columns
 from pennon.spark.history import Told, written_metrics
 from pennon.spark.names import find_name
 from pennon.spark.options import WriteOptions
 from pennon.spark.row_write import TablePlan
-from pennon.spark.types import spark_schema
+from pennon.spark.types import spark_schema, with_system_columns
 from pennon.spark.write_task import plan_table_write
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
@@ -110,7 +111,7 @@ def delete_where_here(condition: str) -> FindRows:
     """Return what deletes the rows that Spark's SQL is true for, on this machine's threads."""
 
     def find(snapshot: Snapshot) -> Sequence[Removal]:
-        schema = spark_schema(schema_to_arrow(snapshot.manifest.schema))
+        schema = spark_schema(with_system_columns(schema_to_arrow(snapshot.manifest.schema)))
         stored = every_column(snapshot, snapshot.manifest.schema)
         return delete_here(understood(condition, schema, stored))(snapshot)
 
@@ -134,11 +135,16 @@ def understood(condition: str, schema: StructType, stored: pa.Schema) -> Predica
 
 
 def commit_replaced(
-    plan: TablePlan, fragments: Sequence[Fragment], find: FindRows, predicate: str
+    plan: TablePlan,
+    fragments: Sequence[Fragment],
+    find: FindRows,
+    predicate: str,
+    system_columns: Sequence[str] = (),
 ) -> int:
     """Make new rows, and the end of those that they replace, one version; return its number.
 
-    If others committed meanwhile, what goes is found anew.  Nothing to add and nothing to take away makes no
+    If others committed meanwhile, what goes is found anew, unless ``system_columns``, those of ``_rowid`` and
+    ``_rowaddr`` that say what goes, are addresses: these are other rows' then.  Nothing to add and nothing to take away makes no
     version.  Raises SchemaMismatchError if others changed the columns.
     """
     base = plan.base
@@ -167,6 +173,8 @@ def commit_replaced(
         )
 
     first = Snapshot(plan.write.task.store, base)
+    if are_addresses(first, system_columns):
+        return execute(first).version
     return with_retries(execute, first, retry_timeout=_LONGEST).version
 
 

@@ -16,7 +16,7 @@ from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.conditions import Condition, predicate_of
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import parallelism_of
-from pennon.spark.types import SYSTEM_COLUMNS, spark_schema, system_field
+from pennon.spark.types import spark_schema, with_system_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,10 +52,7 @@ def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> P
 
     It may name ``_rowid`` and ``_rowaddr``, where no column has such a name.
     """
-    schema = schema_to_arrow(snapshot.manifest.schema)
-    for name in SYSTEM_COLUMNS:
-        if name not in schema.names:
-            schema = schema.append(system_field(name))
+    schema = with_system_columns(schema_to_arrow(snapshot.manifest.schema))
     stored = every_column(snapshot, snapshot.manifest.schema)
     return predicate_of(condition, spark_schema(schema), stored, alias)
 

@@ -7,7 +7,7 @@ each call sees the newest one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
@@ -33,6 +33,7 @@ from pennon.spark.conditions import (
     check_kind,
     check_properties,
     check_values,
+    system_columns_named,
 )
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.delta_methods import DeltaMethods
@@ -136,10 +137,9 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         """Delete the rows for which a condition is true, all without one; return how many went."""
         if condition is not None:
             check_condition(condition)
-        rows = with_conflict_retries(
-            self.spark,
+        rows = self._with_retries(
             lambda now: delete_rows(self.spark, now, condition, self.alias_name),
-            self.snapshot(),
+            [] if condition is None else [condition],
         )
         return self._count(rows)
 
@@ -158,10 +158,9 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         if not values:
             message = "an update names at least one column"
             raise ArgumentError(message)
-        rows = with_conflict_retries(
-            self.spark,
+        rows = self._with_retries(
             lambda now: update_rows(self.spark, now, condition, values, self.alias_name),
-            self.snapshot(),
+            [*values.values(), *([] if condition is None else [condition])],
         )
         return self._count(rows)
 
@@ -170,6 +169,12 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         check_kind(source, DataFrame, "source must be DataFrame, got")
         check_condition(condition)
         return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
+
+    def _with_retries(self, change: Callable[[Snapshot], int], said: Sequence[Condition]) -> int:
+        """Change rows of the newest version, and after conflicts of newer ones."""
+        snapshot = self.snapshot()
+        system = system_columns_named(said, snapshot.manifest.schema.names, self.alias_name)
+        return with_conflict_retries(self.spark, change, snapshot, system)
 
     def _count(self, rows: int) -> DataFrame:
         return count_frame(self.spark, [("num_affected_rows", rows)])

@@ -25,6 +25,8 @@ from pennon.spark.types import arrow_schema, is_assignable, lance_schema, spark_
 
 _INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _FLOATS: Final = (st.FloatType, st.DoubleType)
+_WHOLE_DIGITS: Final = (3, 5, 10, 19)
+"""How many digits the numbers of `_INTEGERS` have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,15 +246,24 @@ def _list_of(kind: pa.DataType, item: pa.Field) -> pa.DataType:
 
 
 def _is_wider(given: st.DataType, wanted: st.DataType) -> bool:
-    """Return whether numbers of one type are all of another, and more."""
+    """Return whether values of one type are all of another, and more; the types are those that Delta widens."""
     for kinds in (_INTEGERS, _FLOATS):
         if isinstance(given, kinds) and isinstance(wanted, kinds):
             return _rank(given, kinds) > _rank(wanted, kinds)
-    if isinstance(given, st.DecimalType) and isinstance(wanted, st.DecimalType):
-        whole = given.precision - given.scale, wanted.precision - wanted.scale
-        grows = whole[0] >= whole[1] and given.scale >= wanted.scale
+    if isinstance(given, st.DecimalType) and isinstance(wanted, (st.DecimalType, *_INTEGERS)):
+        whole, scale = _digits(wanted)
+        grows = given.precision - given.scale >= whole and given.scale >= scale
         return grows and given != wanted
-    return False
+    if isinstance(given, st.DoubleType):
+        return isinstance(wanted, _INTEGERS) and not isinstance(wanted, st.LongType)
+    return isinstance(given, st.TimestampNTZType) and isinstance(wanted, st.DateType)
+
+
+def _digits(kind: st.DataType) -> tuple[int, int]:
+    """Return how many digits before and after the point the numbers of a type have."""
+    if isinstance(kind, st.DecimalType):
+        return kind.precision - kind.scale, kind.scale
+    return _WHOLE_DIGITS[_rank(kind, _INTEGERS)], 0
 
 
 def _rank(kind: st.DataType, kinds: Sequence[type[st.DataType]]) -> int:

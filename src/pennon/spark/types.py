@@ -64,6 +64,12 @@ def system_field(name: str) -> pa.Field:
     return pa.field(name, pa.uint64(), nullable=False)
 
 
+def with_system_columns(schema: pa.Schema) -> pa.Schema:
+    """Return a table's columns with ``_rowid`` and ``_rowaddr``, where no column has such a name."""
+    missing = [name for name in SYSTEM_COLUMNS if name not in schema.names]
+    return pa.schema([*schema, *map(system_field, missing)], schema.metadata)
+
+
 def spark_schema(schema: pa.Schema) -> st.StructType:
     """Return the schema that Spark sees for a table (or a projection of it)."""
     return st.StructType([_spark_field(field, field.name) for field in schema])

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
 from pennon.scan.filter import Predicate
+from pennon.spark.conditions import system_columns_named
 from pennon.spark.messages import parse_fragments
 from pennon.spark.options import WriteOptions
 from pennon.spark.replaced_rows import (
@@ -52,6 +53,10 @@ def plan_writer(options: WriteOptions, schema: StructType, *, overwrite: bool) -
         keys = tuple(key_columns(plan, options))
         condition = f"({', '.join(keys)}) as in the new rows"
         return ReplacingWriter(plan, condition=condition, rows=None, keys=keys)
+    known = [] if plan.base is None else plan.base.schema.names
+    system = system_columns_named([options.where], known, None)
+    if system:  # new rows have none yet, so the condition says only which rows go
+        return ReplacingWriter(plan, condition=options.where, rows=None, keys=(), system=system)
     rows = understood(options.where, schema, arrow_schema(schema))
     return ReplacingWriter(plan, condition=options.where, rows=rows, keys=())
 
@@ -63,13 +68,20 @@ class ReplacingWriter(LanceWriter):
     """
 
     def __init__(
-        self, plan: TablePlan, *, condition: str, rows: Predicate | None, keys: tuple[str, ...]
+        self,
+        plan: TablePlan,
+        *,
+        condition: str,
+        rows: Predicate | None,
+        keys: tuple[str, ...],
+        system: Sequence[str] = (),
     ) -> None:
         """Take the plan, and what is replaced: ``rows`` is the condition on the DataFrame's rows."""
         super().__init__(plan)
         self._condition = condition
         self._rows = rows
         self._keys = keys
+        self._system = tuple(system)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task, each tested (on an executor)."""
@@ -88,7 +100,8 @@ class ReplacingWriter(LanceWriter):
         if self._plan.base is None:
             commit_fragments(self._plan, fragments)
         else:
-            commit_replaced(self._plan, fragments, self._find(fragments), self._condition)
+            found = self._find(fragments)
+            commit_replaced(self._plan, fragments, found, self._condition, self._system)
 
     def _find(self, fragments: Sequence[Fragment]) -> FindRows:
         if self._keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -58,6 +59,30 @@ def test_nanoseconds_are_rounded_down_before_and_after_1970() -> None:
         (pa.array([1e6], pa.float32()), pa.float16(), "1000000.0 would be rounded or lost"),
         (pa.array([0.125]), pa.decimal128(5, 2), "0.125 would be rounded or lost"),
         (pa.array([Decimal("12345678901234567.8")]), pa.float64(), "would be rounded or lost"),
+        (pa.array([{"x": 1.9}]), pa.struct([("x", pa.int32())]), r"'a\.x' cannot become int32"),
+        (
+            pa.array([{"x": Decimal("1.234")}]),
+            pa.struct([("x", pa.decimal128(9, 2))]),
+            r"'a\.x' .*loss",
+        ),
+        (pa.array([[1.9]]), pa.large_list(pa.int32()), r"'a\.item' cannot become int32"),
+        (pa.array([[0.1]]), pa.large_list(pa.float32()), r"'a\.item' .*0.1 would be rounded"),
+        (
+            pa.array([[{"x": 2**53 + 1}]]),
+            pa.list_(pa.struct([("x", pa.float64())])),
+            r"'a\.item\.x'",
+        ),
+        (
+            pa.array([[("k", 70000)]], pa.map_(pa.string(), pa.int32())),
+            pa.map_(pa.string(), pa.int16()),
+            r"'a\.value' cannot become int16",
+        ),
+        (
+            pa.array([[1e300, 0.0]]),
+            VECTOR,
+            r"'a\.item' cannot become float: 1e.300 is beyond float",
+        ),
+        (pa.array([1000]), pa.decimal128(4, 2), "'a' cannot become decimal"),
     ],
 )
 def test_values_that_do_not_fit_name_the_column(
@@ -66,6 +91,40 @@ def test_values_that_do_not_fit_name_the_column(
     batch = pa.record_batch({"a": given})
     with pytest.raises(ArgumentError, match=message):
         convert_batch(batch, pa.schema([pa.field("a", target)]))
+
+
+def test_vectors_of_doubles_are_rounded_to_floats_and_other_lists_are_not() -> None:
+    given = pa.array([[0.1, 2.0], None, [float("inf"), float("nan")]])
+    narrow = pa.array([0.1], pa.float32())[0].as_py()
+    made = convert(given, VECTOR)
+    made.validate(full=True)
+    assert str(made.to_pylist()) == str([[narrow, 2.0], None, [float("inf"), float("nan")]])
+    half = convert(pa.array([[0.1, 2.0]]), pa.list_(pa.float16(), 2))
+    assert half.to_pylist() == [[pytest.approx(0.1, rel=1e-3), 2.0]]
+    with pytest.raises(pa.ArrowInvalid, match=r"0\.1 would be rounded"):
+        convert(given, pa.list_(pa.float32()))
+
+
+def test_whole_numbers_become_decimals_that_hold_them() -> None:
+    target = pa.decimal128(5, 2)
+    found = convert(pa.array([1, -999, None]), target).to_pylist()
+    assert found == [Decimal("1.00"), Decimal("-999.00"), None]
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
+def test_structs_in_lists_and_maps_go_by_name(kind: Any) -> None:
+    given, wanted = (
+        pa.struct([("b", pa.int64()), ("a", pa.int64())]),
+        pa.struct([("a", pa.int32()), ("b", pa.int32())]),
+    )
+    rows = [[{"b": 20, "a": 10}]]
+    assert convert(pa.array(rows, pa.list_(given)), kind(wanted)).to_pylist() == [
+        [{"a": 10, "b": 20}]
+    ]
+    pairs = pa.array([[({"b": 20, "a": 10}, [{"b": 2, "a": 1}])]], pa.map_(given, pa.list_(given)))
+    made = convert(pairs, pa.map_(wanted, kind(wanted)))
+    made.validate(full=True)
+    assert made.to_pylist() == [[({"a": 10, "b": 20}, [{"a": 1, "b": 2}])]]
 
 
 def test_dictionaries_become_values_and_back() -> None:

@@ -7,9 +7,11 @@ import pytest
 from pyspark.sql import types as st
 
 from pennon.errors import InvalidSchemaError, SchemaMismatchError
+from pennon.schema.maps import map_entries
 from pennon.schema.version import V2_1
 from pennon.spark.names import check_new_names, find_name
-from pennon.spark.table_fit import FitRule, fit_columns
+from pennon.spark.table_fit import FitRule, fit_columns, fit_value, grown_columns
+from pennon.spark.types import spark_schema
 
 MARK = {"pennon:logical-type": "map"}
 PAIR = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int32())])
@@ -78,6 +80,78 @@ def test_what_grows_keeps_its_metadata_and_its_place() -> None:
 def test_what_does_not_fit_is_refused(given: st.StructType, rule: FitRule, message: str) -> None:
     with pytest.raises(SchemaMismatchError, match=message):
         fit_columns(TABLE, given, rule)
+
+
+def test_the_values_of_maps_grow_and_their_keys_do_not() -> None:
+    item = struct(("a", st.IntegerType()))
+    more = struct(("a", st.LongType()), ("b", st.StringType()))
+    pair = pa.struct([pa.field("a", pa.int32())])
+    real = pa.field("m", pa.map_(pair, pair))
+    entries = pa.struct([pa.field("key", pair, nullable=False), pa.field("value", pair)])
+    marked = pa.field("m", pa.list_(pa.field("entries", entries, nullable=False)), metadata=MARK)
+    for field in (real, marked):
+        assert fit_value(field, st.MapType(item, item), MERGING) is field
+        grown = fit_value(field, st.MapType(item, more), MERGING)
+        assert grown.metadata == field.metadata
+        key, value = map_entries(grown) or (None, None)
+        assert (key.type, key.nullable) == (pair, False)
+        assert value.type == pa.struct([("a", pa.int64()), ("b", pa.string())])
+        with pytest.raises(SchemaMismatchError, match=r"'m\.key' has no field 'b'"):
+            fit_value(field, st.MapType(more, item), MERGING)
+
+
+def test_a_void_field_takes_the_type_of_its_values() -> None:
+    table = pa.schema(
+        [pa.field("x", pa.null(), metadata={"comment": "c"}), ("s", pa.struct([("v", pa.null())]))]
+    )
+    given = struct(
+        ("x", st.MapType(st.StringType(), st.LongType())), ("s", struct(("v", st.VariantType())))
+    )
+    grown = fit_columns(table, given, MERGING).table
+    assert map_entries(grown.field("x")) is not None
+    assert grown.field("x").metadata == {
+        b"comment": b"c",
+        **{k.encode(): v.encode() for k, v in MARK.items()},
+    }
+    assert spark_schema(grown)["s"].dataType == struct(("v", st.VariantType()))
+    with pytest.raises(SchemaMismatchError, match=r"'x' is void .*mergeSchema gives it that type"):
+        fit_columns(table, given, STRICT)
+    assert fit_columns(table, struct(("x", st.NullType())), STRICT).table.equals(table)
+
+
+WIDER = [
+    (pa.int8(), st.ShortType(), pa.int16()),
+    (pa.int32(), st.DoubleType(), pa.float64()),
+    (pa.int64(), st.DoubleType(), pa.int64()),
+    (pa.int32(), st.FloatType(), pa.int32()),
+    (pa.int32(), st.DecimalType(12, 2), pa.decimal128(12, 2)),
+    (pa.int32(), st.DecimalType(11, 2), pa.int32()),
+    (pa.int64(), st.DecimalType(19, 0), pa.decimal128(19, 0)),
+    (pa.uint32(), st.DecimalType(20, 1), pa.decimal128(20, 1)),
+    (pa.uint64(), st.DecimalType(38, 0), pa.uint64()),
+    (pa.decimal128(4, 2), st.DecimalType(6, 3), pa.decimal128(6, 3)),
+    (pa.decimal128(4, 2), st.DecimalType(6, 5), pa.decimal128(4, 2)),
+    (pa.float16(), st.FloatType(), pa.float16()),
+    (pa.float32(), st.DoubleType(), pa.float64()),
+    (pa.date32(), st.TimestampNTZType(), pa.timestamp("us")),
+]
+
+
+@pytest.mark.parametrize(("stored", "given", "wanted"), WIDER)
+def test_a_column_widens_to_types_that_hold_all_its_values(
+    stored: pa.DataType, given: st.DataType, wanted: pa.DataType
+) -> None:
+    field = pa.field("x", stored)
+    assert fit_value(field, given, MERGING).type == wanted
+    if not pa.types.is_date(stored):
+        assert fit_value(field, given, STRICT) is field
+
+
+def test_columns_that_do_not_fit_stay_when_a_table_grows() -> None:
+    given = struct(("id", st.StringType()), ("u8", st.LongType()), ("NEW", st.LongType()))
+    grown = grown_columns(TABLE, given, MERGING)
+    assert grown.field("id").equals(TABLE.field("id"), check_metadata=True)
+    assert grown.names == [*TABLE.names, "NEW"]
 
 
 def test_the_exact_name_goes_before_one_of_another_case() -> None:

@@ -46,8 +46,9 @@ def commit_grown(
 ) -> Manifest:
     """Give the table a new schema, and move rows as an update does, at once.
 
-    ``fragments`` are those of the version, with the files of columns that were written anew.  An update says nothing of a schema, so this is a merge of columns, which brings all fragments; it
-    follows no other writer's change of rows.
+    ``fragments`` are those of the version, with the files of columns that were written anew.  An update says
+    nothing of a schema, so this is a merge of columns, which brings all fragments; it follows no other writer's
+    change of rows.
     """
     manifest = snapshot.manifest
     changed = {each.id: each for each in update.updated}

@@ -36,6 +36,7 @@ from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate
 
 _RENAMED = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
+_ROW_COLUMNS = ("with_row_id", "with_row_address")
 _APART = {"self", "arrow_options", "fragments", "row_addr_allowlist", "row_addr_blocklist"}
 
 
@@ -104,7 +105,9 @@ class LanceDataset(
         rows that remain (``late_materialization`` chooses which).  ``limit`` and ``offset`` count
         rows.  ``order_by``: names or `ColumnOrdering`.  Batches have ``batch_size`` rows (8192, fewer
         of wide rows), fewer where what is read together ends unless ``strict_batch_size``.
-        ``fragments``: only these, in that order.  ``io_buffer_size``: bytes read ahead.
+        ``fragments``: only these, in that order.  ``io_buffer_size``: bytes read ahead.  Where names are
+        given, ``with_row_id`` and ``with_row_address`` of ``default_scan_options`` do not count: engines that
+        read a pyarrow dataset (DuckDB) get exactly the columns that they name.
 
         Raises ArgumentError for a column that is not there, UnsupportedError for what is not done
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
@@ -118,7 +121,10 @@ class LanceDataset(
             check_arrow_options(arrow_options, self.scanner)
         builder = ScannerBuilder(self)
         if self._default_scan_options:
-            builder.apply_defaults(self._default_scan_options)
+            defaults = self._default_scan_options
+            if columns is not None:
+                defaults = {k: v for k, v in defaults.items() if k not in _ROW_COLUMNS}
+            builder.apply_defaults(defaults)
         if row_addr_allowlist is not None or row_addr_blocklist is not None:
             builder.row_addr_prefilter(row_addr_allowlist, row_addr_blocklist)
         builder.apply_defaults(given)
@@ -137,6 +143,7 @@ class LanceDataset(
         **options: Any,
     ) -> pa.Table:
         """Read rows into a table; the arguments are those of `scanner`."""
+        options = self._with_row_columns(options)
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
         return scanner.to_table()
 
@@ -151,8 +158,14 @@ class LanceDataset(
         **options: Any,
     ) -> Iterator[pa.RecordBatch]:
         """Read rows batch by batch; the arguments are those of `scanner`."""
+        options = self._with_row_columns(options)
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
         return scanner.to_batches()
+
+    def _with_row_columns(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options with those of the defaults that add columns to the ones that are named."""
+        defaults = self._default_scan_options or {}
+        return {**{k: defaults[k] for k in _ROW_COLUMNS if k in defaults}, **options}
 
     def to_pandas(
         self,
@@ -172,6 +185,7 @@ class LanceDataset(
         """
         known = signature(self.scanner).parameters
         ours = {name: options.pop(name) for name in list(options) if name in known}
+        ours = self._with_row_columns(ours)
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **ours)
         return scanner.to_pandas(blob_mode=blob_mode, **options)
 

@@ -3,7 +3,8 @@
 Each fragment becomes one or more new fragments with the same live rows in the same order, so deleted
 rows are gone.  Field ids, metadata and configuration stay, and so do older versions of the table, the
 stable ids of rows, and the versions that these were made and changed in.  Maps become marked lists in
-files that have no maps, and the marked lists become maps in files that have them.
+files that have no maps, and the marked lists become maps in files that have them.  Columns of storage class
+blob, whose values lie in a nested table, become columns of the table's own files.
 
 The plan and the task inside it pickle; one commit makes all of it a version.
 
@@ -13,7 +14,7 @@ The commit is strict: if anybody committed meanwhile, it fails, for rows that ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.maps import converted_maps, with_maps_of
 from pennon.schema.version import V0_1, FileVersion, check_is_written
+from pennon.table.blob_table import blob_version, stored_here
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
@@ -104,6 +106,8 @@ def plan_convert(
     manifest = read_manifest(store)
     schema = as_version_holds(manifest.schema, version, highest_field_id(manifest) + 1)
     schema = with_maps_of(schema, version)
+    if blob_version(manifest):
+        schema = replace(schema, fields=tuple(map(stored_here, schema.fields)))
     check_writable(schema, version)
     limits = limits_for(version, limits or FileLimits())
     return ConvertTask(Snapshot(store, manifest), WriteTask(store, schema, version, limits))

@@ -44,6 +44,7 @@ from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
+from pennon.table.blob_table import check_no_blob_table
 from pennon.table.fragment import BasePath, DataFileRef, Fragment, WrittenColumns
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
@@ -131,6 +132,8 @@ def plan_write(
     if mode is WriteMode.CREATE and base is not None:
         message = f"there is a table at {store.uri!r} already; append to it or overwrite it"
         raise AlreadyExistsError(message)
+    if mode is WriteMode.APPEND and base is not None:
+        check_no_blob_table(base)
     data = schema_from_arrow(arrow)
     file_version = version_of_table(base, mode, version) or default_version(data)
     data = as_version_holds(data, file_version)

@@ -13,6 +13,8 @@ kind             bytes
                  `pennon.io.trust` allows; all that is there, if the size is 0
 ====  =========  =================================================================
 
+Blobs of a nested table (`pennon.table.blob_table`) have no description: they are read with their rows.
+
 The name of such a file is the id's 32 binary digits in reverse, so that object stores spread them.
 
 Source: ledger F-113.
@@ -41,6 +43,8 @@ from pennon.errors import (
     OutOfRangeError,
     UnsupportedError,
 )
+from pennon.io.mapped import MappedReader
+from pennon.io.memory import MemoryStore
 from pennon.io.paths import check_path
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.columns import UInt64Array
@@ -53,6 +57,7 @@ from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
 from pennon.table.base_paths import open_outside
+from pennon.table.blob_table import FOLDER, blob_version, is_stored_apart
 from pennon.table.fragment import DataFileRef
 
 
@@ -91,6 +96,24 @@ class BlobSource:
         if opened is None or opened[0] != os.getpid():
             opened = self._opened = (os.getpid(), self._store.open(self._path, self._size_bytes))
         return opened[1]
+
+
+class ReadBlob(BlobSource):
+    """The bytes of one blob, which were read with its row; they pickle."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(MemoryStore(), FOLDER, len(data))
+        self._data = data
+
+    def __reduce__(self) -> tuple[type[ReadBlob], tuple[bytes]]:  # type: ignore[override]
+        """Pickle the bytes."""
+        return ReadBlob, (self._data,)
+
+    def open(self) -> ObjectReader:
+        """Return the bytes as a file."""
+        return MappedReader(MemoryStore(), FOLDER, pa.py_buffer(self._data))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +211,10 @@ def _find(
     rows: npt.NDArray[Any],
 ) -> BlobRows:
     path = resolve(snapshot.manifest.schema, column)
+    if is_stored_apart(path[-1]) and blob_version(snapshot.manifest):
+        batch = take(plan_take(snapshot, {"blob": column, "_rowaddr": "_rowaddr"}), rows)
+        blobs = [_in_memory(value.as_buffer()) for value in batch.column(0)]
+        return BlobRows(batch.column(1).to_pylist(), blobs)
     described = next((each for each in path if is_blob(each) or is_blob_v2(each)), None)
     if described is not path[-1]:
         message = f"column {column!r} is not a blob column"
@@ -202,6 +229,11 @@ def _find(
     batch = take(plan_take(snapshot, {"blob": column, "_rowaddr": "_rowaddr"}), rows)
     addresses = batch.column(1).to_pylist()
     return BlobRows(addresses, locate_blobs(snapshot, path[-1], addresses, batch.column(0)))
+
+
+def _in_memory(value: pa.Buffer | None) -> BlobRange | None:
+    """Return a blob whose bytes were read: those of a nested table lie among its rows."""
+    return None if value is None else BlobRange(ReadBlob(value.to_pybytes()), 0, value.size)
 
 
 def locate_blobs(

@@ -4,7 +4,8 @@ All data files of a fragment have the same rows in the same order; each holds so
 Which file holds a field is told by the field ids in the manifest, never by names:
 
 * an id of -2 is a tombstone: a newer file holds that field, the column here is dead;
-* a field that no file holds reads as NULLs: it was added after this fragment was written;
+* a field that no file holds reads as NULLs: it was added after this fragment was written; or its values
+  lie in a nested table of blobs (`pennon.scan.blob_table`);
 * a struct whose children lie in several files, or only some of them, is put together from what
   there is (`pennon.scan.join`).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,11 @@ from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.version import V2_2
 from pennon.schema.width import row_bytes
+from pennon.table.blob_table import is_stored_apart
 from pennon.table.fragment import Fragment
+
+if TYPE_CHECKING:
+    from pennon.scan.blob_table import StoredApart
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
@@ -77,7 +82,7 @@ class Joined:
     parts: tuple[Part, ...]
 
 
-Source: TypeAlias = Part | Absent | Joined
+Source: TypeAlias = "Part | Absent | Joined | StoredApart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ class PreparedRead:
         read = _side_by_side(self.limits, [partial(file.read, rows) for file in self.files])
         for file, chunks in zip(self.files, read, strict=True):
             values.update(zip(map(id, file.parts), chunks, strict=True))
-        return [_build(source, values, rows.count) for source in self.sources]
+        return [_build(source, values, rows) for source in self.sources]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +216,8 @@ class FragmentReader:
         for source in map(self._find, fields):
             if isinstance(source, Absent):
                 lines.append(f"{source.field.name}: in no data file, all NULL")
+            elif not isinstance(source, Part | Joined):
+                lines.append(f"{source.field.name}: in the nested table of blobs, by row id")
             for part in _parts(source):
                 columns = self.files[part.file]
                 opened = self._open(columns)
@@ -257,7 +264,7 @@ class FragmentReader:
                 if held is wanted or held == wanted:
                     return parts[-1]
         if not parts:
-            return Absent(wanted)
+            return self._find_elsewhere(wanted)
         if is_split_within([part.field for part in parts]):
             message = (
                 f"column {wanted.name!r}: its parts lie in several data files of fragment "
@@ -265,6 +272,14 @@ class FragmentReader:
             )
             raise UnsupportedError(message)
         return Joined(wanted, tuple(parts))
+
+    def _find_elsewhere(self, wanted: Field) -> Source:
+        """Tell where the values of a field come from that no data file of the fragment has."""
+        if not wanted.metadata or not is_stored_apart(wanted):
+            return Absent(wanted)
+        from pennon.scan.blob_table import find_apart  # noqa: PLC0415 - few tables have such columns
+
+        return find_apart(self.snapshot, self.fragment, wanted) or Absent(wanted)
 
 
 def live_rows(snapshot: Snapshot, fragment: Fragment) -> LiveRows:
@@ -350,16 +365,16 @@ def read_together(reads: Sequence[PreparedRead], rows: FileRows) -> list[Chunks]
 def _parts(source: Source) -> list[Part]:
     if isinstance(source, Part):
         return [source]
-    if isinstance(source, Absent):
-        return []
-    return list(source.parts)
+    return list(source.parts) if isinstance(source, Joined) else []
 
 
-def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
+def _build(source: Source, values: dict[int, Chunks], rows: Rows) -> Chunks:
     if isinstance(source, Part):
         return values[id(source)]
     if isinstance(source, Absent):
-        return null_chunks(source.field, rows)
+        return null_chunks(source.field, rows.count)
+    if not isinstance(source, Joined):
+        return source.read(rows)
     if len(source.parts) == 1:
         (part,) = source.parts
         return [join(source.field, [(part.field, chunk)]) for chunk in values[id(part)]]

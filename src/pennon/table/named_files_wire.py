@@ -35,8 +35,11 @@ from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
 from pennon.table.fragment import DeletionKind
 
-_HARMLESS = frozenset({("lance.file.Field", 11)})
-"""Fields that writers fill in and Pennon does not read: how a column was stored once."""
+_HARMLESS = frozenset({("lance.file.Field", 11), ("lance.table.Manifest", 17)})
+"""Fields that are not in the messages: how a column was stored once, and the version of the nested table.
+
+No file of the nested table is ever deleted (`pennon.table.blob_table`).
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ class Update:
     ``fields_modified`` are the fields that changed in ``updated``, so that no index on them is
     believed there.  ``fields_preserved`` are fields whose indices may go on to cover ``new``: their
     values are those of the rows that went.  ``updated_offsets`` says which rows of fragments had
-    columns written anew, each a roaring bitmap; without it their versions stay as they are.
+    columns written anew, each a roaring bitmap; without it all rows of a fragment with new files count as
+    updated.
     """
 
     removed_ids: tuple[FragmentId, ...]

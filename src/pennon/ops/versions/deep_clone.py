@@ -17,6 +17,7 @@ from pennon.ops.versions.branches import commit_copy
 from pennon.ops.versions.refs import Reference, open_version
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import has_blobs_v2
+from pennon.table.blob_table import check_no_blob_table
 from pennon.table.flags import check_writable
 from pennon.table.fragment import DataFileRef, ExternalFile, Fragment
 from pennon.table.indices_wire import parse_indices, serialize_indices, unbased
@@ -80,6 +81,7 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
         message = f"there is a table at {target.uri!r} already"
         raise AlreadyExistsError(message)
     check_writable(source.manifest)
+    check_no_blob_table(source.manifest)
     files: dict[str, str] = {}
     for fragment in source.manifest.fragments:
         files.update(files_of_rows(source, fragment))

@@ -18,6 +18,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import has_blobs_v2
 from pennon.schema.version import V0_1
 from pennon.table.base_paths import absolute_uri
+from pennon.table.blob_table import check_no_blob_table
 from pennon.table.flags import check_writable
 from pennon.table.fragment import BasePath, Fragment
 from pennon.table.manifest import Manifest
@@ -86,6 +87,7 @@ def replace_by_clone(
 
 def _check(source: Snapshot, target: Snapshot, *, is_shallow: bool) -> None:
     check_writable(source.manifest)
+    check_no_blob_table(source.manifest)
     if absolute_uri(source.store) == absolute_uri(target.store):
         message = f"{target.store.uri!r} is no clone of itself; restore the version instead"
         raise ArgumentError(message)

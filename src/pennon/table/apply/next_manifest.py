@@ -15,6 +15,7 @@ from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.index_rules import believable
+from pennon.table.blob_table import check_no_blob_table
 from pennon.table.flags import NO_TRANSACTION_FILE, check_writable, with_flags
 from pennon.table.manifest import Manifest, WriterVersion
 from pennon.table.operations import (
@@ -70,6 +71,8 @@ def create(transaction: Transaction, around: Surroundings) -> Manifest:
 def apply(head: Manifest, transaction: Transaction, around: Surroundings) -> Manifest:
     """Return the manifest that follows ``head`` when the transaction is committed on top of it."""
     check_writable(head)
+    if not isinstance(transaction.operation, Overwrite):
+        check_no_blob_table(head)
     make = _APPLY.get(type(transaction.operation))
     if make is None:
         name = operation_name(transaction.operation)

@@ -20,7 +20,7 @@ from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
-from pennon.table.apply.row_versions import some_updated
+from pennon.table.apply.row_versions import all_updated, some_updated
 from pennon.table.fragment import Fragment
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import DataFormat, Manifest
@@ -67,12 +67,7 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     check_mixture(operation.new, storage_version(head))
     old = by_id(around.completed(head))
     updated = {
-        fragment.id: some_updated(
-            _changed(known(old, fragment.id), fragment, head.schema, operation.fields_modified),
-            operation.updated_offsets.get(fragment.id),
-            head.version + 1,
-            around,
-        )
+        fragment.id: _updated(head, known(old, fragment.id), fragment, operation, around)
         for fragment in operation.updated
     }
     kept = _without(old, operation.removed_ids, updated)
@@ -88,6 +83,20 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
         next_row_id=next_row_id,
         indices=serialize_indices(relevant_indices(indices, head.schema, fragments)),
     )
+
+
+def _updated(
+    head: Manifest, old: Fragment, new: Fragment, operation: Update, around: Surroundings
+) -> Fragment:
+    """Return a fragment with its new files, and the versions that its rows were last updated in.
+
+    Where columns were written anew and nothing says of which rows, all rows are updated.
+    """
+    changed = _changed(old, new, head.schema, operation.fields_modified)
+    bitmap = operation.updated_offsets.get(old.id)
+    if bitmap is None and new.files != old.files:
+        return all_updated(changed, head.version + 1)
+    return some_updated(changed, bitmap, head.version + 1, around)
 
 
 def _changed(old: Fragment, new: Fragment, schema: Schema, modified: Iterable[FieldId]) -> Fragment:

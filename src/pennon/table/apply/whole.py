@@ -15,6 +15,7 @@ from pennon.table.apply.checks import check_one_version
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.settings import with_new_bases
+from pennon.table.blob_table import check_no_blob_table, without_blob_version
 from pennon.table.flags import STABLE_ROW_IDS, check_writable
 from pennon.table.fragment import BasePath, Fragment
 from pennon.table.fragments import file_versions
@@ -48,6 +49,7 @@ def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Man
         config={**head.config, **operation.config_upserts},
         indices=b"",
         base_paths=with_new_bases(head.base_paths, operation.base_paths),
+        unknown=without_blob_version(head.unknown),
     )
 
 
@@ -58,6 +60,7 @@ def restore(head: Manifest, operation: Restore, around: Surroundings) -> Manifes
         message = f"version {operation.version} is needed to restore it"
         raise ArgumentError(message)
     check_writable(past)
+    check_no_blob_table(past)
     if past.has_stable_row_ids != head.has_stable_row_ids:
         message = f"version {past.version} has no stable row ids, as the table has them now"
         if past.has_stable_row_ids:
@@ -90,6 +93,7 @@ def clone(operation: Clone, around: Surroundings) -> Manifest:
         message = f"version {operation.ref_version} of {operation.ref_path!r} is needed to clone it"
         raise ArgumentError(message)
     check_writable(past)
+    check_no_blob_table(past)
     if not operation.is_shallow:
         return replace(past, fragments=around.completed(past), branch=None, tag="")
     number = max((base.id for base in past.base_paths), default=-1) + 1

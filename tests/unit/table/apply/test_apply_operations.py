@@ -157,7 +157,9 @@ def test_columns_written_anew() -> None:
     columns = Update((), (changed,), (), fields, mode=UpdateMode.REWRITE_COLUMNS)
     plain = done(head, columns).fragments[1]
     assert (plain.files, row_ids(plain)) == (changed.files, [4, 5, 6, 7])
-    assert versions(plain) == ([2] * 4, [2] * 4)
+    assert versions(plain) == ([2] * 4, [3] * 4)  # nothing says which rows, so all are updated
+    only_deleted = replace(head.fragments[1], deletion_file=DELETION)
+    assert versions(done(head, Update((), (only_deleted,), ())).fragments[1]) == ([2] * 4, [2] * 4)
     offsets = {FragmentId(1): serialize_roaring(np.array([1, 3], np.uint32))}
     marked = done(head, replace(columns, updated_offsets=offsets)).fragments[1]
     assert versions(marked) == ([2] * 4, [2, 3, 2, 3])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import pennon
+from pennon.ops import check_indices
 
 ARCHIVES = Path(__file__).parent / "indices"
 RELEASES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
@@ -106,3 +109,33 @@ def test_nulls_that_became_values_are_not_found(tables: Path) -> None:
         assert table.to_table(["id"], condition).equals(plain), condition
         assert "@" in table.scanner(filter=condition).explain_plan()
     assert 0 < table.count_rows("s IS NULL") < table.count_rows("s IS NOT NULL")
+
+
+@pytest.mark.parametrize("merged", [None, 0, 100])
+@pytest.mark.parametrize("release", ["1.0.4", "2.0.1"])
+def test_a_btree_of_stable_ids_is_not_mixed_with_one_of_addresses(
+    tables: Path, tmp_path: Path, release: str, merged: int | None
+) -> None:
+    """Releases up to 2.0.1 name rows by stable ids, later ones by addresses: ledger F-706."""
+    folder = shutil.copytree(tables / release / "stable.lance", tmp_path / "t.lance")
+    rows = pennon.dataset(folder).to_table()
+    pennon.write_dataset(rows.slice(0, 20), folder, mode="append")
+    pennon.dataset(folder).optimize.optimize_indices(num_indices_to_merge=merged)
+    table = pennon.dataset(folder)
+    for value in {each for each in rows["i"].to_pylist() if each is not None}:
+        found, plain = (
+            table.to_table(["id"], f"i = {value}", use_scalar_index=uses) for uses in (True, False)
+        )
+        assert found.equals(plain), value
+    table.validate()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_no_index_of_an_old_release_is_found_wrong(tables: Path, release: str) -> None:
+    for path in sorted((tables / release).glob("*.lance")):
+        table = pennon.dataset(path)
+        names = {each.name for each in table.describe_indices()}
+        if names:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # sizes of files of version 0.1
+                check_indices(table.snapshot)

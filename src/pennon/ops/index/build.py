@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.units import FieldId, FragmentId
-from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError
+from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError, UnsupportedError
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, made_now, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
@@ -116,8 +116,19 @@ class IndexBuild:
     def merge(self, segments: Sequence[Index]) -> Index:
         """Make one segment of several, without rows that are gone, and return its entry.
 
-        Raises FormatError, NotFoundError or UnsupportedError if one cannot be read.
+        Raises FormatError, NotFoundError or UnsupportedError if one cannot be read, or names rows by other numbers
+        than the index that is made.
         """
+        for each in segments:
+            if (
+                stores_row_ids(each) != self._by_row_ids
+                and self.snapshot.manifest.has_stable_row_ids
+            ):
+                message = (
+                    f"a segment of index {self.name!r} names rows by {_numbers_of(each)}, and is not merged with one "
+                    "that does otherwise; optimize_indices(retrain=True) makes it anew"
+                )
+                raise UnsupportedError(message)
         new = self.new_files()
         olds = [OldIndex(self.files(each), self.kept(each)) for each in segments]
         self.kind.making.rewrite(olds, self.type, new)
@@ -192,9 +203,15 @@ class IndexBuild:
         del segment
         return self
 
-    def read(self, tasks: Iterable[ScanTask]) -> Iterator[Values]:
-        """Yield the live values of runs of rows, with the numbers of these."""
-        numbers = MetaColumn.ROW_ID if self._by_row_ids else MetaColumn.ROW_ADDRESS
+    def read(
+        self, tasks: Iterable[ScanTask], *, by_row_ids: bool | None = None
+    ) -> Iterator[Values]:
+        """Yield the live values of runs of rows, with the numbers of these.
+
+        ``by_row_ids``: those are stable ids, and not addresses; by default as the index has them.
+        """
+        by_row_ids = self._by_row_ids if by_row_ids is None else by_row_ids
+        numbers = MetaColumn.ROW_ID if by_row_ids else MetaColumn.ROW_ADDRESS
         projection = plan_scan_projection(self.snapshot.manifest.schema, [self.path], [numbers])
         scan = Scan(self.snapshot, projection, tuple(tasks))
         rows = default_batch_rows(row_bytes(projection.arrow))
@@ -231,6 +248,10 @@ class IndexBuild:
         live = FragmentReader(self.snapshot, fragment).live_rows()
         ids = np.asarray(self.snapshot.row_ids(fragment, live.physical_rows), np.uint64)
         return np.delete(ids, live.deleted)
+
+
+def _numbers_of(segment: Index) -> str:
+    return "stable ids" if stores_row_ids(segment) else "addresses"
 
 
 def _is_by_zones(segment: Index) -> bool:

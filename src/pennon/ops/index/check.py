@@ -30,6 +30,7 @@ from pennon.index.registry import kind_of, stores_row_ids
 from pennon.index.row_set import Numbers
 from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import plan_like
+from pennon.ops.index.vectors import has_vectors
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import live_row_count, plan_tasks
@@ -68,7 +69,7 @@ def wrong_segments(
     """
     found = known_indices(snapshot) if segments is None else segments
     for index in found:
-        if index.name in SYSTEM or len(index.field_ids) != 1:
+        if index.name in SYSTEM or not _is_made_here(snapshot, index):
             continue
         try:
             why = _why_wrong(snapshot, index, most_fragments)
@@ -76,6 +77,12 @@ def wrong_segments(
             continue
         if why is not None:
             yield WrongIndex(index, why)
+
+
+def _is_made_here(snapshot: Snapshot, index: Index) -> bool:
+    if index.is_vector:
+        return has_vectors(snapshot, [index])
+    return len(index.field_ids) == 1 and kind_of(index) is not None
 
 
 def _why_wrong(snapshot: Snapshot, index: Index, most_fragments: int | None) -> str | None:
@@ -88,7 +95,9 @@ def _why_wrong(snapshot: Snapshot, index: Index, most_fragments: int | None) -> 
     build = plan_like(snapshot, index, ()).alike(index)
     is_sure = not (index.is_vector or _is_text(index))
     for fragment in _chosen(snapshot, covered, most_fragments):
-        found = [_misses(snapshot, build, index, values) for values in _sample(build, fragment)]
+        found = [
+            _misses(snapshot, build, index, values) for values in _sample(build, index, fragment)
+        ]
         sampled, missed = sum(count for count, _ in found), sum(misses for _, misses in found)
         if missed and (is_sure or 2 * missed > sampled):
             return f"it does not find {missed} of {sampled} rows of fragment {fragment.id}"
@@ -103,15 +112,20 @@ def _chosen(snapshot: Snapshot, covered: frozenset[FragmentId], most: int | None
     return [mine[at] for at in np.sort(rng.choice(len(mine), most, replace=False)).tolist()]
 
 
-def _sample(build: IndexBuild, fragment: Fragment) -> Iterator[Values]:
-    """Yield the values of a few rows of a fragment, with their numbers."""
+def _names_ids(snapshot: Snapshot, index: Index) -> bool:
+    return snapshot.manifest.has_stable_row_ids and stores_row_ids(index)
+
+
+def _sample(build: IndexBuild, index: Index, fragment: Fragment) -> Iterator[Values]:
+    """Yield the values of a few rows of a fragment, with the numbers that an index has of them."""
+    by_ids = _names_ids(build.snapshot, index)
     rows = live_row_count(build.snapshot, fragment)
     rng = np.random.default_rng([build.snapshot.manifest.version, fragment.id])
     first = int(rng.integers(0, max(rows // 2 - _ROWS, 1)))
     second = max(rows - 1 - int(rng.integers(0, max(rows // 2, 1))) - _ROWS, 0)
     for start in sorted({first, second}):
         tasks = plan_tasks(build.snapshot, [fragment], start, min(_ROWS, rows - start))
-        yield from build.values_of(build.read(tasks))
+        yield from build.values_of(build.read(tasks, by_row_ids=by_ids))
 
 
 def _misses(snapshot: Snapshot, build: IndexBuild, index: Index, values: Values) -> tuple[int, int]:
@@ -132,7 +146,7 @@ def _is_text(index: Index) -> bool:
 
 def _present(snapshot: Snapshot, index: Index, named: Numbers) -> Numbers:
     """Return numbers that an index names as the rows have them now; those that are gone are left out."""
-    if snapshot.manifest.has_stable_row_ids and stores_row_ids(index):
+    if _names_ids(snapshot, index):
         return named
     return moved_rows(snapshot).numbers(named)[0]
 
@@ -144,7 +158,7 @@ def _by_values(
     if kind is None:
         return []
     opened = cast("ScalarIndex", kind.open(files, build.type))
-    by_ids = snapshot.manifest.has_stable_row_ids and stores_row_ids(index)
+    by_ids = _names_ids(snapshot, index)
     there = []
     for value, row in zip(values.values, values.rows.tolist(), strict=True):
         for asked in _conditions(opened.column, value):

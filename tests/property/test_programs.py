@@ -23,9 +23,9 @@ from tests.property.programs.child import Pylance
 from tests.property.programs.filters import holds, random_filter, to_sql
 from tests.property.programs.generate import Generator
 from tests.property.programs.kinds import FILE_VERSIONS
+from tests.property.programs.lines import DisagreementError
 from tests.property.programs.runner import Program, ProgramFailedError, Runner
 from tests.property.programs.steps import EXECUTE, Dimensions, Step
-from tests.property.programs.world import DisagreementError
 
 SHARDS = 32
 FEW = 16

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.programs.life import DifferenceError, Life
+from tests.spark.programs.life import Life
 from tests.spark.programs.shapes import (
     Field,
     fitted,
@@ -27,6 +27,7 @@ from tests.spark.programs.shapes import (
     struct,
     with_value,
 )
+from tests.spark.programs.table import DifferenceError
 
 SHARDS = 12
 FEW = 3

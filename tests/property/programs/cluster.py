@@ -14,12 +14,13 @@ from pennon.scan.plan import plan_tasks
 def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: Any) -> None:
     """Put the rows of a table in order, and commit that."""
     snapshot = dataset.snapshot
+    version = snapshot.manifest.version
     done = []
     for plan in plan_clusterings(snapshot, columns, CompactOptions(**options), curved=curved):
         shares = [(task,) for task in plan_tasks(snapshot, plan.fragments)]
         numbers = range(len(shares))
         if not shares:
-            done.append(Rewritten(snapshot.manifest.version, plan.fragments, ()))
+            done.append(Rewritten(version, plan.fragments, (), keeps_order=False))
             continue
         split = plan.split(shares, map(plan.sample(shares).run, numbers))
         blocks = sorted((b for n in numbers for b in split.run(n)), key=lambda block: block[0])
@@ -28,5 +29,6 @@ def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: An
             mine = [block for block in blocks if block[0] // plan.slices_per_file == file]
             new += plan.gather(split).run(mine)
         plan.check(new)
-        done.append(Rewritten(snapshot.manifest.version, plan.fragments, tuple(new)))
-    commit_compact(snapshot.store, done)
+        done.append(Rewritten(version, plan.fragments, tuple(new), keeps_order=False))
+    if done:
+        commit_compact(snapshot.store, done)

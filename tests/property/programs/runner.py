@@ -13,9 +13,10 @@ from random import Random
 from tests.property.programs.child import Pylance
 from tests.property.programs.generate import Generator
 from tests.property.programs.kinds import FILE_VERSIONS
+from tests.property.programs.lines import DisagreementError
 from tests.property.programs.model import NotApplicableError
 from tests.property.programs.steps import Dimensions, Step
-from tests.property.programs.world import DisagreementError, World
+from tests.property.programs.world import World
 
 SHRINK_SECONDS = 60.0
 

@@ -26,6 +26,13 @@ from tests.property.programs.known import (
     misread_filter,
     refusal_of,
 )
+from tests.property.programs.lines import (
+    DisagreementError,
+    Held,
+    Line,
+    Plan,
+    RefusedError,
+)
 from tests.property.programs.model import (
     Effect,
     NotApplicableError,
@@ -47,62 +54,6 @@ from tests.property.programs.steps import Dimensions, Step
 ROWS = ("append", "delete", "update", "merge")
 INDICES = {"index": with_index, "unindex": without_index}
 COLUMNS = ("add_sql", "add_data", "add_nulls", "drop", "rename", "nullable", "cast")
-
-
-class DisagreementError(Exception):
-    """Pennon, pylance and the model are not of one mind."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(f"{kind}: {detail}")
-        self.kind = kind
-
-
-class RefusedError(Exception):
-    """A step was refused, and might be: nothing of it may be seen."""
-
-
-@dataclass(slots=True)
-class Line:
-    """A branch."""
-
-    states: dict[int, State]
-    left_from: tuple[str | None, int] | None = None
-
-    @property
-    def newest(self) -> int:
-        """Return the number of the newest version."""
-        return max(self.states)
-
-    @property
-    def head(self) -> State:
-        """Return the newest version."""
-        return self.states[self.newest]
-
-    def lacks_since(self, version: int) -> bool:
-        """Tell whether a version after this one is gone."""
-        return not self.states.keys() >= set(range(version + 1, self.newest))
-
-
-@dataclass(slots=True)
-class Held:
-    """A handle that stays at a version, in both processes."""
-
-    line: str | None
-    version: int
-    base: State
-    ours: Any
-    cleaned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What may come of a step."""
-
-    outcomes: Sequence[State]
-    counts: dict[str, int] | None = None
-    refused: bool = False
-    may_fail: bool = False
-    may_refuse: bool = False
 
 
 @dataclass(slots=True)

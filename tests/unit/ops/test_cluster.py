@@ -16,9 +16,9 @@ from pennon.errors import ArgumentError, FormatError, UnsupportedError
 from pennon.ops.cluster.order import ADDRESS, RowOrder, count_below
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
-from pennon.ops.compact.task import Rewritten, commit_compact
 from pennon.scan.plan import plan_tasks
 from pennon.schema.arrow import schema_from_arrow
+from tests.property.programs.cluster import cluster as in_order
 
 ROWS = 1600
 _HISTORY = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
@@ -43,20 +43,7 @@ def rows_of_types(version: str) -> pa.Table:
 
 def cluster(uri: str, columns: list[str], *, curved: bool, **options: Any) -> None:
     """Do what Spark does, in this process."""
-    snapshot = pennon.dataset(uri).snapshot
-    done = []
-    for plan in plan_clusterings(snapshot, columns, CompactOptions(**options), curved=curved):
-        shares = [(task,) for task in plan_tasks(snapshot, plan.fragments)]
-        numbers = range(len(shares))
-        split = plan.split(shares, map(plan.sample(shares).run, numbers))
-        blocks = sorted((b for n in numbers for b in split.run(n)), key=lambda block: block[0])
-        new = []
-        for file in range(plan.files):
-            mine = [block for block in blocks if block[0] // plan.slices_per_file == file]
-            new += plan.gather(split).run(mine)
-        plan.check(new)
-        done.append(Rewritten(snapshot.manifest.version, plan.fragments, tuple(new)))
-    commit_compact(snapshot.store, done)
+    in_order(pennon.dataset(uri), columns, curved=curved, **options)
 
 
 @pytest.mark.parametrize(

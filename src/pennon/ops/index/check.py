@@ -81,6 +81,9 @@ def wrong_segments(
 
 
 def _is_made_here(snapshot: Snapshot, index: Index) -> bool:
+    fields = {each.id for each in snapshot.manifest.schema.walk()}
+    if not fields.issuperset(index.field_ids):  # its column was dropped since it was made
+        return False
     if index.is_vector:
         return has_vectors(snapshot, [index])
     return len(index.field_ids) == 1 and kind_of(index) is not None
@@ -213,7 +216,6 @@ def _rows_of_token(opened: Inverted, token: str) -> Numbers:
 
 
 def _in_partitions(snapshot: Snapshot, build: Any, files: IndexFiles, values: Values) -> list[bool]:
-
     stored = open_stored(files)
     by_ids = snapshot.manifest.has_stable_row_ids
     there = []

@@ -119,6 +119,7 @@ def _are_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
 
 
 def _is_made_here(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    """Return whether an index is of one kind that Pennon makes, and of one column, which is there and fits."""
     kinds = {kind_of(each) for each in segments}
     fit = all(fits_column(snapshot, each) for each in segments)
     return None not in kinds and len(kinds) == 1 and fit

@@ -6,6 +6,7 @@ the columns that the order goes by are read, and the rest for the rows that come
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,6 @@ from pennon.core.units import MIB
 from pennon.encoding.exact_batches import exact_table
 from pennon.encoding.large_columns import take_rows as rows_of
 from pennon.errors import UnsupportedError
-from pennon.expr.float_order import one_form
 from pennon.expr.tree import Column, Expression
 from pennon.expr.types import plain
 from pennon.scan.arrays import int64_array
@@ -134,14 +134,15 @@ def _names(table: pa.Table) -> list[str]:
 def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     """Return values that sort as these do: floats as whole numbers, dictionaries as the ranks of their items.
 
-    NaN is above all numbers, whatever its sign, and -0.0 equals 0.0 (`pennon.expr.float_order`).
+    NaN is above all numbers, whatever its sign (`pennon.expr.float_order`).  -0.0 comes right before 0.0.
     """
     if pa.types.is_dictionary(values.type):
         return _ranks(values)
     if not pa.types.is_floating(values.type):
         return values
     wide = pc.cast(values, pa.float64())
-    bits = pc.fill_null(one_form(wide), 0.0).to_numpy().view(np.int64)
+    one_nan = pc.if_else(pc.is_nan(wide), math.nan, wide)
+    bits = pc.fill_null(one_nan, 0.0).to_numpy().view(np.int64)
     ordered = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
     nulls = pa.scalar(None, pa.int64())
     return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)

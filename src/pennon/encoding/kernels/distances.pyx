@@ -26,7 +26,7 @@ cdef extern from *:
             for (int64_t i = 0; i < rows; i++)                                                           \
                 lengths[i] = ROOT(one_products_##SUFFIX(x + i * width, x + i * width, width));           \
         }                                                                                                \
-        /* `unusual`: room for a mark of each row whose length is above `most`, or below its inverse */          \
+        /* `unusual`: room for a mark of each row whose length is above `most`, or below its inverse */  \
         static int64_t EACH(const TYPE *x, int64_t count, const TYPE *q, int64_t queries, int64_t width, \
                          int metric, const TYPE *norms, float *out, TYPE most, uint8_t *unusual) {       \
             TYPE lengths[ROWS];                                                                          \
@@ -39,7 +39,7 @@ cdef extern from *:
                     int some = 0;                                                                        \
                     for (int64_t i = 0; i < rows; i++)                                                   \
                         some += !(lengths[i] <= most) | !(lengths[i] * most >= 1);                       \
-                    memset(unusual + first, 0, rows);                                                    \
+                    for (int64_t i = 0; i < rows; i++) unusual[first + i] = 0;                           \
                     for (int64_t i = 0; some && i < rows; i++)                                           \
                         unusual[first + i] = !(lengths[i] <= most) | !(lengths[i] * most >= 1);          \
                     marked += some;                                                                      \

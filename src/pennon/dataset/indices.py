@@ -96,7 +96,8 @@ class DatasetIndices(DatasetBase):
         (which lists have an item), ``NGRAM`` (parts of texts), ``ZONEMAP`` and ``BLOOMFILTER`` (small; for columns
         whose rows are in some order, and for values that most zones lack), ``INVERTED`` or ``FTS`` (search in
         texts); or an `IndexConfig` with parameters.
-        Without ``name`` it is ``<column>_idx``.  ``train=False``: an index that covers no row yet, see
+        ``column``: a name, or the path of a field in a struct; names with dots stand in back-ticks: ``st.`a.b` ``.
+        Without ``name`` it is ``<column>_idx``; names that begin with ``__lance_`` are refused.  ``train=False``: an index that covers no row yet, see
         `DatasetOptimizer.optimize_indices`.  ``index_uuid``: the name of its folder.  ``fragment_ids``, for INVERTED:
         only parts for these are made, in that folder, and nothing is committed; see `merge_index_metadata`.
         `progress_callback` has no effect.

@@ -56,8 +56,11 @@ class Hits:
     def distinct(self) -> Hits:
         """Return each document once, at its first place: a damaged index may name a row twice."""
         keys, _ = _keys(self, NOTHING)
+        ordered = np.sort(keys)
+        if not (ordered[1:] == ordered[:-1]).any():
+            return self
         _, firsts = np.unique(keys, return_index=True)
-        return self if len(firsts) == len(self) else self.at(np.sort(firsts))
+        return self.at(np.sort(firsts))
 
 
 NOTHING: Final = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))

@@ -254,7 +254,7 @@ def test_a_query_at_hand_of_another_dimension_is_refused_before_any_job(
     """Those that are computed are refused by a task (below)."""
     table = LanceTable.forPath(spark, made)
     queries = spark.createDataFrame(pa.table({"q": pa.array([None, [1.0, 2.0, 3.0]])}))
-    with pytest.raises(ArgumentError, match="a query in column 'q' has 3 numbers, .* have 8"):
+    with pytest.raises(ArgumentError, match=r"a query in column 'q' has 3 numbers, .* have 8"):
         table.nearest(queries, 2, vector="q")
 
 

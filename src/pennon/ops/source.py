@@ -135,13 +135,12 @@ def _frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
 
 def _hugging_face(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
     """Read a Dataset or IterableDataset of Hugging Face, a thousand rows in a batch."""
-    module: Any = sys.modules.get("datasets")
-    if module is None or type(data).__module__.partition(".")[0] != "datasets":
-        return None
-    if isinstance(data, (module.DatasetDict, module.IterableDatasetDict)):
+    module = sys.modules.get("datasets")
+    several = _classes(module, "DatasetDict", "IterableDatasetDict")
+    if isinstance(data, several):
         message = f"this has several datasets, write one of them: {', '.join(map(repr, data))}"
         raise ArgumentError(message)
-    if not isinstance(data, (module.Dataset, module.IterableDataset)):
+    if not isinstance(data, _classes(module, "Dataset", "IterableDataset")):
         return None
     if data.features is None and schema is None:
         message = "this IterableDataset does not know its features: say schema="
@@ -150,6 +149,12 @@ def _hugging_face(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader |
     tables = data.with_format("arrow").iter(_HUGGING_FACE_ROWS)
     batches = (batch for each in tables for batch in each.cast(target).to_batches())
     return pa.RecordBatchReader.from_batches(target, batches)
+
+
+def _classes(module: object, *names: str) -> tuple[type[Any], ...]:
+    """Return the classes of a module that may be absent, or another one of that name."""
+    found = (getattr(module, name, None) for name in names)
+    return tuple(each for each in found if isinstance(each, type))
 
 
 def _python_values(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:

@@ -1,0 +1,30 @@
+"""What is said of a misspelt column, and of what is no DataFrame."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException
+
+import pennon.spark
+from pennon.spark import LanceTable
+
+
+@pytest.mark.parametrize("condition", ["kye = 'a'", "upper(kye) = 'A'"])
+def test_a_misspelt_column_proposes_columns_of_the_table_alone(
+    table: LanceTable, condition: str
+) -> None:
+    calls = (
+        lambda: table.delete(condition),
+        lambda: table.update(condition, {"value": "1"}),
+        lambda: table.count(condition),
+    )
+    for call in calls:
+        with pytest.raises(AnalysisException, match=r"UNRESOLVED_COLUMN.*`key`") as caught:
+            call()
+        assert "__pennon" not in str(caught.value)
+    assert table.count() == 4
+
+
+def test_rows_that_are_no_dataframe_are_refused_by_their_type(uri: str) -> None:
+    with pytest.raises(TypeError, match="DataFrame of Spark, not a value of type list"):
+        pennon.spark.write([1], uri)  # type: ignore[arg-type]

@@ -159,6 +159,8 @@ def _one_array(column: pa.ChunkedArray[Any]) -> pa.Array[Any]:
         found = found.storage
     if isinstance(found, pa.DictionaryArray):
         found = found.dictionary_decode()
+    if pa.types.is_float16(found.type):  # which Arrow has no hash table for
+        found = found.cast(pa.float32())
     plain: pa.Array[Any] = found
     return plain
 

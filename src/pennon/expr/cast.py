@@ -23,29 +23,50 @@ def cast(values: Datum, kind: pa.DataType) -> Datum:
     """
     if values.type == kind:
         return values
+    if t.is_float16(values.type):
+        return _half_to_text(values, kind) if is_text(kind) else cast(widened(values), kind)
     if t.is_timestamp(kind):
         return _to_timestamp(values, kind)
     if t.is_decimal(kind):
         return _to_decimal(values, kind)
     if t.is_string(kind) or t.is_large_string(kind):
         return _to_text(values, kind)
-    if t.is_date64(kind) and t.is_integer(values.type):  # milliseconds of whole days
-        values = pc.cast(pc.cast(values, pa.int64()), pa.timestamp("ms"))
-    if t.is_time(kind) and is_text(values.type):
-        return _text_to_time(values, kind)
     if t.is_temporal(kind):
-        if t.is_integer(values.type):  # Arrow casts integers of the type's own width alone
-            values = pc.cast(values, _counts(kind))
-        return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+        return _to_time(values, kind)
     if t.is_temporal(values.type):
         values = pc.cast(values, _counts(values.type))
         return values if values.type == kind else _to_number(values, kind)
     return _to_number(values, kind)
 
 
+def _to_time(values: Datum, kind: pa.DataType) -> Datum:
+    """Return dates, times of day or durations."""
+    if t.is_time(kind) and is_text(values.type):
+        return _text_to_time(values, kind)
+    if t.is_integer(values.type):  # Arrow casts integers of the type's own width alone
+        values = pc.cast(values, _counts(kind))
+        if t.is_date64(kind):  # milliseconds of whole days
+            values = pc.cast(values, pa.timestamp("ms"))
+    return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+
+
 def _counts(kind: pa.DataType) -> pa.DataType:
     """Return the integer that a date, a time or a duration is: days, or units of time."""
     return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
+def widened(values: Datum) -> Datum:
+    """Return half floats as 32-bit floats, with which Arrow computes; others as they are."""
+    return pc.cast(values, pa.float32()) if t.is_float16(values.type) else values
+
+
+def _half_to_text(values: Datum, kind: pa.DataType) -> Datum:
+    """Write half floats as pylance does: without an exponent, and without a point where they are whole."""
+    if isinstance(values, pa.Scalar):
+        return _half_to_text(pa.array([values.as_py()], pa.float16()), kind)[0]
+    wide = widened(values).to_numpy(zero_copy_only=False)
+    texts = ["NaN" if np.isnan(n) else np.format_float_positional(n, trim="-") for n in wide]
+    return pa.array(texts, kind, mask=np.asarray(values.is_null()))
 
 
 def _to_number(values: Datum, kind: pa.DataType) -> Datum:

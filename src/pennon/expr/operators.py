@@ -22,7 +22,7 @@ from pennon.encoding.kernels.among import find_among
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
 from pennon.expr.float_order import has_floats, one_form, one_key
-from pennon.expr.rowwise import as_arrays
+from pennon.expr.rowwise import as_arrays, with_halves
 
 Operator: TypeAlias = Callable[..., Datum]
 
@@ -253,12 +253,12 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     "IS TRUE": is_true,
     "IS FALSE": is_false,
     "IS NULL": is_null,
-    "+": pc.add,
-    "-": minus,
-    "*": pc.multiply,
-    "/": divide,
-    "%": remainder,
+    "+": with_halves(pc.add),
+    "-": with_halves(minus),
+    "*": with_halves(pc.multiply),
+    "/": with_halves(divide),
+    "%": with_halves(remainder),
     "<<": shift_left,
     ">>": shift_right,
-    "NEGATE": pc.negate,
+    "NEGATE": with_halves(pc.negate),
 }

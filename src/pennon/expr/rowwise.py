@@ -11,9 +11,10 @@ from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+from pyarrow import types
 
 from pennon.core.units import MIB
-from pennon.expr.cast import Datum
+from pennon.expr.cast import Datum, widened
 
 Run: TypeAlias = Callable[..., Datum]
 Entry: TypeAlias = tuple[Run, int, int | None]
@@ -23,6 +24,21 @@ MOST_BYTES: Final = 256 * MIB
 """What a function may make of one batch; ``repeat(s, 1000000000)`` is more."""
 ROWS_AT_ONCE: Final = 4096
 """Values of so many rows are Python's own at once, which take several times the memory of Arrow's."""
+
+
+def with_halves(run: Callable[..., Datum]) -> Run:
+    """Return a function that computes half floats as 32-bit floats, and gives half floats for these.
+
+    Arrow has no arithmetic of half floats.
+    """
+
+    def compute(*arguments: Datum) -> Datum:
+        if not any(types.is_float16(each.type) for each in arguments):
+            return run(*arguments)
+        found = run(*map(widened, arguments))
+        return found.cast(pa.float16()) if types.is_float32(found.type) else found
+
+    return compute
 
 
 def by_row(run: Callable[..., Any], kind: Kind, *takes: Callable[[pa.DataType], bool]) -> Run:

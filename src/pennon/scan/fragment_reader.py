@@ -289,9 +289,10 @@ class FragmentReader:
         """Tell where the values of a field come from that no data file of the fragment has."""
         if not wanted.metadata or not is_stored_apart(wanted):
             return Absent(wanted)
-        from pennon.scan.blob_table import find_apart  # noqa: PLC0415 - few tables have such columns
+        from pennon.scan.blob_table import find_apart  # noqa: PLC0415 - saves a module: few tables need it
 
-        return find_apart(self.snapshot, self.fragment, wanted) or Absent(wanted)
+        found = find_apart(self.snapshot, self.fragment, wanted, FragmentReader)
+        return found or Absent(wanted)
 
 
 def live_rows(snapshot: Snapshot, fragment: Fragment) -> LiveRows:

@@ -14,7 +14,7 @@ from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
 from pennon.expr.operators import greater_equal, less_equal
-from pennon.expr.rowwise import Entry, Run, by_row
+from pennon.expr.rowwise import Entry, Run, by_row, with_halves
 
 _MOST_DIGITS: Final = 308
 """The largest power of ten that is a float."""
@@ -26,8 +26,9 @@ def floating(run: Run) -> Entry:
 
 
 def as_floats(values: Datum) -> Datum:
-    """Return numbers as floats."""
-    return values if t.is_floating(values.type) else cast(values, pa.float64())
+    """Return numbers as floats of 32 or 64 bits; half floats become 64-bit ones, as in the reference."""
+    is_wide = t.is_floating(values.type) and not t.is_float16(values.type)
+    return values if is_wide else cast(values, pa.float64())
 
 
 def _by_value(run: Callable[[float], float]) -> Entry:
@@ -87,8 +88,8 @@ def _factorial(number: int) -> int:
 
 
 def _atan2(over: Datum, under: Datum) -> Datum:
-    """Return the angle of a point; whole numbers become 32-bit floats, as in the reference."""
-    if t.is_integer(over.type):
+    """Return the angle of a point; whole numbers and half floats become 32-bit floats, as in the reference."""
+    if t.is_integer(over.type) or t.is_float16(over.type):
         over, under = pc.cast(over, pa.float32()), pc.cast(under, pa.float32())
     return pc.atan2(over, under)
 
@@ -127,7 +128,7 @@ _POWER: Entry = (_power, 2, 2)
 _WHOLE = (t.is_integer,)
 
 NUMBERS: Final[Mapping[str, Entry]] = {
-    "abs": (pc.abs, 1, 1),
+    "abs": (with_halves(pc.abs), 1, 1),
     "signum": floating(pc.sign),
     "round": (_round, 1, 2),
     "floor": floating(pc.floor),
@@ -162,14 +163,14 @@ NUMBERS: Final[Mapping[str, Entry]] = {
     "gcd": (by_row(math.gcd, pa.int64(), *_WHOLE), 2, 2),
     "lcm": (by_row(math.lcm, pa.int64(), *_WHOLE), 2, 2),
     "isnan": (_is_nan, 1, 1),
-    "iszero": (_is_zero, 1, 1),
+    "iszero": (with_halves(_is_zero), 1, 1),
 }
 """Functions whose arguments keep types of their own."""
 
 ALIKE: Final[Mapping[str, Entry]] = {
     "atan2": (_atan2, 2, 2),
     "nanvl": (_nan_else, 2, 2),
-    "greatest": (_extreme(greater_equal), 1, None),
-    "least": (_extreme(less_equal), 1, None),
+    "greatest": (with_halves(_extreme(greater_equal)), 1, None),
+    "least": (with_halves(_extreme(less_equal)), 1, None),
 }
 """Functions whose arguments get one type."""

@@ -32,7 +32,7 @@ from pennon.expr.functions.regex import REGEXPS
 from pennon.expr.functions.string import TEXTS
 from pennon.expr.functions.string_parts import PARTS
 from pennon.expr.functions.types import TYPES
-from pennon.expr.rowwise import Entry
+from pennon.expr.rowwise import Entry, with_halves
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ _CHOICES: Final[Mapping[str, Entry]] = {
     "coalesce": (pc.coalesce, 1, None),
     "nvl": (pc.coalesce, 2, 2),
     "ifnull": (pc.coalesce, 2, 2),
-    "nullif": (_null_if, 2, 2),
+    "nullif": (with_halves(_null_if), 2, 2),
 }
 _MIXED: Final[Mapping[str, Entry]] = {
     **NUMBERS,

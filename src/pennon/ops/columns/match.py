@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from pennon.core.units import MIB
 from pennon.errors import Breadcrumb, NoDataError, SchemaMismatchError, UnsupportedError
+from pennon.expr.cast import widened
 
 MOST_KEYS: Final = 1 << 20
 LEAST_KEYS: Final = 1 << 14
@@ -60,7 +61,7 @@ class RightSide:
         """
         backwards = self.keys.take(pa.array(np.arange(len(self.keys))[::-1]))
         try:
-            found: Any = pc.index_in(keys, value_set=backwards)
+            found: Any = pc.index_in(widened(keys), value_set=widened(backwards))
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             message = f"rows cannot be found by keys of type {keys.type}"
             raise UnsupportedError(message) from error

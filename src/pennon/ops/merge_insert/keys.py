@@ -59,7 +59,7 @@ class _Values:
         """Return the number of each value of a column, of a dictionary by its items."""
         if not isinstance(column, pa.DictionaryArray):
             return self.find(column)
-        of_items = np.append(self.find(column.dictionary), ABSENT)
+        of_items = np.append(self.find(_hashable(column.dictionary)), ABSENT)
         return of_items[_codes(column.indices)]
 
     def find(self, column: pa.Array[Any]) -> Int64Array:
@@ -168,7 +168,12 @@ def _arrays(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> Iterator[pa.Array[A
     """Yield a column in as few arrays as hold it, without extension types."""
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     for each in fitting_arrays(chunked):
-        yield each.storage if isinstance(each, pa.ExtensionArray) else each
+        yield _hashable(each.storage if isinstance(each, pa.ExtensionArray) else each)
+
+
+def _hashable(array: pa.Array[Any]) -> pa.Array[Any]:
+    """Return half floats as floats, since Arrow has no hash table of half floats; other arrays as they are."""
+    return array.cast(pa.float32()) if pa.types.is_float16(array.type) else array
 
 
 def _encoded(column: pa.ChunkedArray[Any]) -> tuple[Int64Array, pa.Array[Any]]:
@@ -188,7 +193,7 @@ def _encoded(column: pa.ChunkedArray[Any]) -> tuple[Int64Array, pa.Array[Any]]:
 
 def _encoded_items(chunks: Sequence[pa.DictionaryArray]) -> tuple[Int64Array, pa.Array[Any]]:
     """Do the same for chunks of one dictionary, some items of which may be equal, or not be used."""
-    items = chunks[0].dictionary.dictionary_encode()
+    items = _hashable(chunks[0].dictionary).dictionary_encode()
     of_items = np.append(_codes(items.indices), ABSENT)
     codes = np.concatenate([of_items[_codes(chunk.indices)] for chunk in chunks])
     used = np.unique(codes[codes >= 0])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,10 @@ from pennon.index.base import Question, ScalarIndex, Values, is_nan
 from pennon.index.files import IndexFiles
 from pennon.index.registry import kind_of, stores_row_ids
 from pennon.index.row_set import Numbers
+from pennon.index.text.documents import Reader, is_json
+from pennon.index.text.inverted import Inverted
+from pennon.index.vector.partitions import sorted_by_partition
+from pennon.index.vector.stored import open_stored
 from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import plan_like
 from pennon.ops.index.vectors import has_vectors
@@ -37,9 +41,6 @@ from pennon.scan.plan import live_row_count, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
-
-if TYPE_CHECKING:
-    from pennon.index.text.inverted import Inverted
 
 _ROWS: Final = 4
 """Neighbours that are looked at, at two places of a fragment."""
@@ -80,6 +81,9 @@ def wrong_segments(
 
 
 def _is_made_here(snapshot: Snapshot, index: Index) -> bool:
+    fields = {each.id for each in snapshot.manifest.schema.walk()}
+    if not fields.issuperset(index.field_ids):  # its column was dropped since it was made
+        return False
     if index.is_vector:
         return has_vectors(snapshot, [index])
     return len(index.field_ids) == 1 and kind_of(index) is not None
@@ -188,10 +192,8 @@ def _conditions(column: Column, value: pa.Scalar) -> Iterator[Expression]:
 def _by_tokens(
     snapshot: Snapshot, build: IndexBuild, files: IndexFiles, index: Index, values: Values
 ) -> list[bool]:
-    from pennon.index.text import inverted  # noqa: PLC0415 - saves text indices: few tables have any
-    from pennon.index.text.documents import Reader, is_json  # noqa: PLC0415
 
-    opened = inverted.Inverted(files)
+    opened = Inverted(files)
     reader = Reader(opened.parameters, is_json(build.type), opened.by_item)
     there = []
     for document in reader.documents(values.values):
@@ -214,9 +216,6 @@ def _rows_of_token(opened: Inverted, token: str) -> Numbers:
 
 
 def _in_partitions(snapshot: Snapshot, build: Any, files: IndexFiles, values: Values) -> list[bool]:
-    from pennon.index.vector.partitions import sorted_by_partition  # noqa: PLC0415 - few tables have vectors
-    from pennon.index.vector.stored import open_stored  # noqa: PLC0415
-
     stored = open_stored(files)
     by_ids = snapshot.manifest.has_stable_row_ids
     there = []

@@ -48,8 +48,10 @@ def optimize_indices(
     does not make are left alone, with a warning.
     """
     named: dict[str, list[Index]] = defaultdict(list)
+    fields = {each.id for each in snapshot.manifest.schema.walk()}
     for index in known_indices(snapshot):
-        if index.name not in SYSTEM and (index_names is None or index.name in index_names):
+        is_of_column = index.name not in SYSTEM and fields.issuperset(index.field_ids)
+        if is_of_column and (index_names is None or index.name in index_names):
             named[index.name].append(index)
     new: list[Index] = []
     removed: list[Index] = []

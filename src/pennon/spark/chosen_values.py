@@ -2,7 +2,7 @@
 
 ::
 
-    address   clause   __pennon_0_v: int   __pennon_1_v: double
+    address   clause   __pennon_0:v: int   __pennon_1:v: double
     7         0        3                   NULL                   clause 0 gives `v` an int
     9         1        NULL                0.5                    clause 1 gives `v` a double
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 CLAUSE: Final = "__pennon_clause"
-_OF_CLAUSES: Final = re.compile(r"__pennon_(\d+(?:_\d+)*)_(.*)", re.DOTALL)
+_OF_CLAUSES: Final = re.compile(r"__pennon_(\d+(?:_\d+)*):(.*)", re.DOTALL)
 """The name of a column of values that only some clauses give, by their numbers."""
 _NULLABLE: Final = re.compile(r'"(?:nullable|containsNull|valueContainsNull)":(?:true|false)')
 """What makes no other type of a type, in Spark's JSON of it."""
@@ -59,7 +59,7 @@ def choose_values(
     for name, by_kind in kinds.items():
         for mine in by_kind.values():
             numbers = "_".join(str(number) for number, _ in mine)
-            shown = name if len(by_kind) == 1 else f"__pennon_{numbers}_{name}"
+            shown = name if len(by_kind) == 1 else f"__pennon_{numbers}:{name}"
             chosen.append(_by_clause(mine).alias(shown))
     return rows.select(sf.col(ADDRESS), sf.col(CLAUSE), *chosen)
 

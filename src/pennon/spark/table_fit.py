@@ -148,7 +148,8 @@ def _fitted(field: pa.Field, given: st.DataType, path: str, rule: FitRule) -> pa
         return _fitted_struct(field, given, path, rule)
     if isinstance(wanted, st.ArrayType) and isinstance(given, st.ArrayType):
         item = field.type.value_field
-        fitted = _fitted(item, given.elementType, f"{path}.{item.name}", rule)
+        inside = replace(rule, merges=False) if rule.assigns and _is_vector(field.type) else rule
+        fitted = _fitted(item, given.elementType, f"{path}.{item.name}", inside)
         return field if fitted is item else field.with_type(_list_of(field.type, fitted))
     if isinstance(wanted, st.MapType) and isinstance(given, st.MapType):
         return _fitted_map(field, given, path, rule)
@@ -232,6 +233,11 @@ def _fitted_struct(field: pa.Field, given: st.StructType, path: str, rule: FitRu
         raise SchemaMismatchError(message)
     is_same = len(parts) == len(before) and all(parts[name] is before[name] for name in before)
     return field if is_same else field.with_type(pa.struct(list(parts.values())))
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    """Return whether values are vectors: a merge rounds doubles to them, and does not write all of them anew."""
+    return bool(pat.is_fixed_size_list(kind) and pat.is_floating(kind.value_type))
 
 
 def _parts(struct: pa.DataType) -> Iterator[pa.Field]:

@@ -9,7 +9,12 @@ import pyarrow as pa
 import pytest
 
 from pennon.scan.filter import Predicate
-from pennon.spark.conditions import columns_named, literals_of, predicate_of
+from pennon.spark.conditions import (
+    columns_named,
+    literals_of,
+    predicate_of,
+    system_columns_named,
+)
 from pennon.spark.types import spark_schema
 
 ROWS = pa.RecordBatch.from_pydict({
@@ -132,3 +137,22 @@ def test_literals_that_columns_take_as_they_are() -> None:
 )
 def test_values_that_are_left_to_spark(name: str, text: str) -> None:
     assert literal(name, text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "alias", "given", "named"),
+    [
+        ("_rowaddr = 1", None, [], ["_rowaddr"]),
+        ("t._ROWID = s._rowid", "t", [], ["_rowid"]),
+        ("t._rowid = s._rowid", "t", ["_rowid"], ["_rowid"]),
+        ("t.id = s._rowid", "t", ["_rowid"], []),
+        ("_rowid + `_rowaddr`", "t", ["_rowid"], ["_rowaddr"]),
+        ("struct(*)", "t", [], []),
+        ("my_rowid = x_rowaddr", None, [], []),
+    ],
+)
+def test_row_ids_and_addresses_that_are_named_are_those_of_the_table(
+    text: str, alias: str | None, given: list[str], named: list[str]
+) -> None:
+    assert system_columns_named([text], ["id"], alias, given) == named
+    assert system_columns_named([text], ["id", "_rowid", "_rowaddr"], alias, given) == []

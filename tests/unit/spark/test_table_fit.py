@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
@@ -145,6 +147,14 @@ def test_a_column_widens_to_types_that_hold_all_its_values(
     assert fit_value(field, given, MERGING).type == wanted
     if not pa.types.is_date(stored):
         assert fit_value(field, given, STRICT) is field
+
+
+def test_vectors_become_doubles_by_an_append_and_stay_floats_in_a_merge() -> None:
+    vectors, given = pa.field("v", pa.list_(pa.float32(), 2)), st.ArrayType(st.DoubleType())
+    assert fit_value(vectors, given, MERGING).type == pa.list_(pa.float64(), 2)
+    assert fit_value(vectors, given, replace(MERGING, assigns=True)) is vectors
+    numbers = pa.field("v", pa.list_(pa.float32()))
+    assert fit_value(numbers, given, replace(MERGING, assigns=True)).type == pa.list_(pa.float64())
 
 
 def test_columns_that_do_not_fit_stay_when_a_table_grows() -> None:

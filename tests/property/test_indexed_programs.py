@@ -46,7 +46,7 @@ VERSIONS = os.environ.get("PENNON_PROGRAM_VERSIONS", "2.0,2.1,2.2").split(",")
 def runner(tmp_path: Path) -> Iterator[Runner]:
     with Pylance(tmp_path) as pylance, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an index that is not asked says so
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "list_indices is deprecated")
         warnings.simplefilter("error", DataLossWarning)
         yield Runner(tmp_path, pylance, IndexedGenerator)
 

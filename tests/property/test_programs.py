@@ -45,6 +45,7 @@ ONE_ROW = {
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
     with Pylance(tmp_path) as pylance, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "list_indices is deprecated")
         warnings.simplefilter("error", DataLossWarning)  # programs give nothing that would be lost
         yield Runner(tmp_path, pylance)
 

@@ -171,6 +171,10 @@ def _is_indexed(state: State, name: str) -> bool:
     return any(index.column == number for index in state.indices)
 
 
+def _has_vector_index(state: State) -> bool:
+    return any("metric" in dict(index.parameters) for index in state.indices)
+
+
 def _is_made_anew(situation: Situation) -> bool:
     """Tell whether no column is left of those that the handle has."""
     origins = ({c.origin for c in state.columns} for state in (situation.base, situation.head))
@@ -228,11 +232,15 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
     ),
     Known(
         "optimize without new vectors",
-        "where all rows that an index of vectors does not cover yet are NULL, no file of them is there",
-        lambda s: (
-            s.step.op == "optimize" and any("metric" in dict(i.parameters) for i in s.base.indices)
-        ),
+        "where all rows that an index of vectors does not cover yet are NULL, no file of them is there (F-722)",
+        lambda s: s.step.op == "optimize" and _has_vector_index(s.base),
         says="ivf_",
+    ),
+    Known(
+        "optimize without any vector",
+        "centroids are trained on none where an index of vectors covers no row and all are NULL (F-722)",
+        lambda s: s.step.op == "optimize" and _has_vector_index(s.base),
+        says="KMeans cannot train",
     ),
     Known(
         "late over versions that are gone",

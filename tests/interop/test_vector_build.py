@@ -238,6 +238,18 @@ def test_in_turns_with_pylance(tmp_path: Path, *, stable: bool) -> None:
         check(uri, table, "l2", np.arange(2000), 0.85)
 
 
+@pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ", "IVF_HNSW_PQ"])
+def test_pylance_compacts_files_below_a_graph_made_by_pennon(tmp_path: Path, kind: str) -> None:
+    """No row is deleted: pylance keeps the graph then, and compares what it says with its own words."""
+    table = VectorTable.of(600, seed=5)
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(table.table(), uri, max_rows_per_file=100)
+    build(pennon.dataset(uri), kind, "l2")
+    lance.dataset(uri).optimize.compact_files()
+    assert len(lance.dataset(uri).get_fragments()) == 1
+    check(uri, table, "l2", np.arange(600), 0.5)
+
+
 def test_described_as_pylances_own(tmp_path: Path) -> None:
     table = VectorTable.of(2000, seed=8)
     ours, theirs = two_tables(tmp_path, table)

@@ -88,6 +88,11 @@ def parsed(text: str, what: str) -> Any:
         raise FormatError(message) from error
 
 
+def json_text(value: object) -> str:
+    """Write a JSON text without spaces, as pylance does: its compaction compares such texts (F-720)."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 def settings_of(file: IndexFile, key: str) -> Settings:
     """Return an object of the metadata.  Raises FormatError."""
     return settings(json_of(file, key), file.source.path, key)

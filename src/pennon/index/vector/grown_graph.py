@@ -8,7 +8,6 @@ Source: reference index-vector, 2.6.
 
 from __future__ import annotations
 
-import json
 from enum import IntEnum
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from pennon.core.thread_places import processors
 from pennon.core.thread_pools import Crew, map_all
 from pennon.encoding.kernels.graphs import Growth
 from pennon.index.vector.coders import ScalarCoder
+from pennon.index.vector.file_settings import json_text
 from pennon.index.vector.kmeans import BLOCK_ROWS
 from pennon.index.vector.model import Coded, Model
 from pennon.index.vector.rows import Floats, Matrix, as_floats
@@ -94,7 +94,7 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     }
     said = {"entry_point": 0, "params": params, "level_offsets": offsets}
     whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-    return GrownGraph(whole, json.dumps(said))
+    return GrownGraph(whole, json_text(said))
 
 
 class _Apart(IntEnum):

@@ -8,7 +8,6 @@ Source: reference index-vector, 2.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +18,7 @@ from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.new_files import NewFiles
+from pennon.index.vector.file_settings import json_text
 from pennon.index.vector.grown_graph import FIELDS, GrownGraph, grown
 from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.layout import AUXILIARY, GRAPHS, INDEX, IVF, KIND, METRIC, ROWS, STORAGE
@@ -59,7 +59,7 @@ def write_no_graphs(model: Model, new: NewFiles) -> None:
     marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
     with new.file(INDEX, marker) as file:
         _describe(file, model, [0] * model.partitions)
-        file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+        file.add_schema_metadata({"lance:flat": json_text([""] * model.partitions)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Graphs:
     def describe(self, file: DataFileWriter, model: Model) -> None:
         """Put it into the file whose rows they are."""
         _describe(file, model, self.lengths)
-        file.add_schema_metadata({GRAPHS: json.dumps(self.said)})
+        file.add_schema_metadata({GRAPHS: json_text(self.said)})
 
 
 def _linked(
@@ -114,7 +114,7 @@ def _describe(file: DataFileWriter, model: Model, lengths: list[int]) -> None:
     number = file.add_global_buffer(serialize_partitions(parts))
     settings = model.settings
     kind = {"type": settings.kind, "distance_type": settings.metric}
-    file.add_schema_metadata({KIND: json.dumps(kind), IVF: str(number)})
+    file.add_schema_metadata({KIND: json_text(kind), IVF: str(number)})
 
 
 def _packed(model: Model, partitions: Iterable[Coded]) -> Iterator[Packed]:
@@ -148,7 +148,7 @@ def write_codes(model: Model, packed: Iterable[Packed], new: NewFiles) -> None:
             {
                 METRIC: model.settings.metric,
                 IVF: str(number),
-                STORAGE: json.dumps([json.dumps(coder.metadata(codebook))]),
+                STORAGE: json_text([json_text(coder.metadata(codebook))]),
             }
         )
 

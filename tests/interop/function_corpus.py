@@ -149,7 +149,7 @@ _TEXTS = """
     array_resize(lst, 3, 'z'); array_repeat(null, 2); array_repeat(s, 0); array_repeat(s, -1)
     array_repeat(s, null); array_max([null]); array_max(make_array(f64, 1.0))
     array_min(make_array(f64, 1.0)); array_sort(make_array(f64, 1.0, 0.5))
-    array_sort(make_array(f64, 1.0, 0.5), 'DESC'); array_distinct(make_array(f64, f64, 0.0))
+    array_sort(make_array(f64, 1.0, 0.5), 'DESC'); array_distinct(make_array(f64, f64, 0.5))
     array_has(make_array(f64, 1.0), f64); array_has_any(lst, make_array(s))
     array_has_all(lst, lst); array_has_all(li, [5]); array_has_all(lst, ['a', 'b'])
     array_has_any(li, make_array(i32)); array_has_any(li, null); array_has(null, 1)

@@ -213,7 +213,7 @@ def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
 
 
 @pytest.mark.parametrize("file_version", ["2.0", "2.1", "2.2"])
-def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: str) -> None:
+def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: Any) -> None:
     """Fragments that pylance wrote are committed under the field ids of their own footers, or refused."""
     uri, rows = str(tmp_path / "t"), pa.table({"a": [1], "b": [2], "c": [3], "s": [{"x": 4}]})
     lance.write_dataset(rows, uri, data_storage_version=file_version)

@@ -28,7 +28,7 @@ def test_update_without_offsets_moves_the_version_of_all_rows(tmp_path: Path, ve
         update = pennon.LanceOperation.Update(
             updated_fragments=[made[0]],
             fields_modified=made[1],
-            updated_fragment_offsets={1: made[-1]} if offsets else None,
+            updated_fragment_offsets={1: bytes(made[-1])} if offsets else None,
         )
         table = pennon.LanceDataset.commit(uri, update, read_version=table.version)
     found = table.to_table(columns=["k", "v", LAST, FIRST])

@@ -101,3 +101,30 @@ def test_wrong_indices_are_made_anew(uri: str, damage: Any) -> None:
     pennon.dataset(uri).validate()
     for library in (pennon, lance):
         assert not matrix.check(library.dataset(uri))
+
+
+def test_rows_of_dot_that_pylance_adds_are_right(tmp_path: Path) -> None:
+    """It codes them otherwise than those that it trained on."""
+    folder = str(tmp_path / "t.lance")
+    lance.write_dataset(matrix.rows(0, 60), folder)
+    options: Any = {"metric": "dot", "num_partitions": 1, "num_sub_vectors": 4, "num_bits": 4}
+    lance.dataset(folder).create_index("vf", "IVF_PQ", **options)
+    matrix.append(lance, folder)
+    matrix.new_segments(lance, folder)
+    pennon.dataset(folder).validate()
+    before = indices(folder)
+    matrix.optimize(pennon, folder)
+    assert indices(folder) == before
+
+
+def test_fragments_without_a_text_are_no_loss(tmp_path: Path) -> None:
+    folder = str(tmp_path / "t.lance")
+    data = pa.table({"text": ["a b"] * 60, "k": range(60)})
+    lance.write_dataset(data, folder, max_rows_per_file=20)
+    lance.dataset(folder).create_scalar_index("text", "INVERTED")
+    lance.dataset(folder).delete("k % 20 = 1")
+    matrix.defer(lance, folder)
+    nothing = pa.table({"text": pa.array([None], pa.string()), "k": [77]})
+    lance.write_dataset(nothing, folder, mode="append")
+    lance.dataset(folder).optimize.optimize_indices()
+    pennon.dataset(folder).validate()

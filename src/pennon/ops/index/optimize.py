@@ -48,10 +48,8 @@ def optimize_indices(
     does not make are left alone, with a warning.
     """
     named: dict[str, list[Index]] = defaultdict(list)
-    fields = {each.id for each in snapshot.manifest.schema.walk()}
     for index in known_indices(snapshot):
-        is_of_column = index.name not in SYSTEM and fields.issuperset(index.field_ids)
-        if is_of_column and (index_names is None or index.name in index_names):
+        if index.name not in SYSTEM and (index_names is None or index.name in index_names):
             named[index.name].append(index)
     new: list[Index] = []
     removed: list[Index] = []
@@ -97,7 +95,7 @@ def optimized_segments(
     if not (retrain or fresh or stale or len(old) > 1):
         return [], []
     remake = _vectors if _are_vectors(snapshot, segments) else _plain
-    if remake is _plain and not _is_made_here(segments):
+    if remake is _plain and not _is_made_here(snapshot, segments):
         name = segments[0].name
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
@@ -120,9 +118,17 @@ def _are_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
     return all(each.is_vector for each in segments) and has_vectors(snapshot, segments)
 
 
-def _is_made_here(segments: Sequence[Index]) -> bool:
+def _is_made_here(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    """Return whether an index is of one kind that Pennon makes, and of one column, which is there yet."""
     kinds = {kind_of(each) for each in segments}
-    return None not in kinds and len(kinds) == 1 and len(segments[0].field_ids) == 1
+    fields = {each.id for each in snapshot.manifest.schema.walk()}
+    field_ids = segments[0].field_ids
+    return (
+        None not in kinds
+        and len(kinds) == 1
+        and len(field_ids) == 1
+        and fields.issuperset(field_ids)
+    )
 
 
 def _vectors(

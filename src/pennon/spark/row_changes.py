@@ -203,10 +203,10 @@ def _analysed_by_users(
         rows.schema  # noqa: B018 - as above
     except AnalysisException as error:
         said = str(error)
-        text = _OUR_NAMES.sub("", said)
-        if text == said:
+        if _OUR_NAMES.search(said) is None:
             raise
-        raise AnalysisException(text) from error
+        # Behind it stands the plan, which is ours.
+        raise AnalysisException(_OUR_NAMES.sub("", said.partition(";\n")[0])) from error
     return rows
 
 

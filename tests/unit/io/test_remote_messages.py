@@ -38,7 +38,7 @@ def test_an_endpoint_of_http_names_the_option_that_allows_it() -> None:
 
 def test_a_misspelt_storage_option_says_which_was_meant() -> None:
     known = {"endpoint", "aws_region"}
-    with pytest.warns(UserWarning, match=r"'endpont' is not known .*did you mean 'endpoint'\?"):
-        parse_options({"endpont": "http://x"}, lambda key, _: key in known)
+    with pytest.warns(UserWarning, match=r"'endpoin' is not known .*did you mean 'endpoint'\?"):
+        parse_options({"endpoin": "http://x"}, lambda key, _: key in known)
     with pytest.warns(UserWarning, match=r"'aws_reigon' .*did you mean 'aws_region'\?"):
         parse_options({"aws_reigon": "x"}, lambda key, _: key in known)

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> pennon.LanceDataset:
 def test_the_nearest_known_name_is_proposed_in_any_case() -> None:
     assert did_you_mean("PRISE", ["word", "Price"]) == "; did you mean 'Price'?"
     assert did_you_mean("nothing", ["word", "price"]) == ""
-    assert near_names("lengt", ["left", "length", "word"]) == ["length"]
+    assert near_names("lengthx", ["left", "length", "word"]) == ["length"]
 
 
 ZERO = [0.0] * 4
@@ -79,9 +79,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         r"this is not SQL: a value is missing\. Line 1, Col: 8",
     ),
     "a function": (
-        lambda t: t.to_table(filter="lengt(word) = 1"),
+        lambda t: t.to_table(filter="lengthx(word) = 1"),
         ValueError,
-        "no function 'lengt'; near it are length",
+        "no function 'lengthx'; near it are length",
     ),
     "a filter that is a function": (
         lambda t: t.to_table(filter=lambda batch: batch),

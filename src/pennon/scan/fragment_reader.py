@@ -31,6 +31,7 @@ from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.index.row_set import RowSet
 from pennon.io.limits import FetchLimits
+from pennon.scan.blob_table import find_apart
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
 from pennon.scan.file_columns import FileColumns, RecentFiles
 from pennon.scan.join import is_split_within, join, with_whole_packed
@@ -289,8 +290,6 @@ class FragmentReader:
         """Tell where the values of a field come from that no data file of the fragment has."""
         if not wanted.metadata or not is_stored_apart(wanted):
             return Absent(wanted)
-        from pennon.scan.blob_table import find_apart  # noqa: PLC0415 - saves a module: few tables need it
-
         found = find_apart(self.snapshot, self.fragment, wanted, FragmentReader)
         return found or Absent(wanted)
 

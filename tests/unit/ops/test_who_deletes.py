@@ -13,6 +13,7 @@ import pennon
 
 SOURCE = Path(pennon.__file__).parent
 MAY_DELETE = {
+    "index/new_files.py": "sorted runs of an index build under way, which no version ever named",
     "ops/versions/branches.py": "a branch that is dropped",
     "ops/cleanup/drop.py": "a table that is dropped",
     "ops/cleanup/run.py": "clean-up",

@@ -301,7 +301,7 @@ def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
 def rows_named(files: IndexFiles) -> RowSet:
     """Return all rows that an index names."""
     data = files.file("page_data.lance")
-    (rows,) = data.read(data.names[1:2])
+    (rows,) = data.read(_names_in(data)[1:2])
     return RowSet.of(whole_numbers(rows, "row ids"))
 
 

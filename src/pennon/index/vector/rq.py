@@ -136,9 +136,9 @@ class RabitQuantizer:
             if not self._is_blocked:
                 rest = blocked(from_stream(rest, self._further, self._width), self._further)
             factors += columns[4:]
-        kinds = {each.dtype for each in factors}
-        if kinds != {np.dtype(np.float32)}:
-            message = f"factors of codes are {', '.join(sorted(map(str, kinds)))}"
+        kinds = {(each.dtype, each.ndim) for each in factors}
+        if kinds != {(np.dtype(np.float32), 1)}:
+            message = f"factors of codes are {sorted(map(str, kinds))}, and not one float32 a row"
             raise FormatError(message)
         side_by_side = np.concatenate(factors).reshape(len(factors), len(signs))
         return RabitCodes(copied(signs), copied(rest), side_by_side)

@@ -22,13 +22,13 @@ NO_FUNCTION = "st_intersects"
 ASKED = {
     "0.15.0": 76,
     "0.19.2": 76,
-    "0.25.2": 74,
+    "0.25.2": 75,
     "0.30.0": 29,
     "0.38.3": 8,
-    "1.0.4": 241,
+    "1.0.4": 242,
     "2.0.1": 32,
     "7.0.0": 56,
-    "14.0.2": 298,
+    "14.0.2": 299,
 }
 """Of how many filters an index is asked.  Those of 0.15 and 0.19 do not say of what kind they are: their files do."""
 

@@ -270,7 +270,7 @@ def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri
     [
         ({"colums": "a"}, "unknown option colums; there are path, version"),
         ({"version": "9"}, "9"),
-        ({"version": "1", "asof": "2026-01-01"}, "version or asof"),
+        ({"version": "1", "asof": "2026-01-01T00:00:00Z"}, "version or asof"),
         ({"columns": "a,nothing"}, "no column 'nothing'; there are id, name|no column 'a'"),
         ({"batch_size": "-1"}, "batch_size is a positive whole number"),
         ({"asof": "yesterday"}, "ISO time"),

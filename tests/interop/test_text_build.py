@@ -338,7 +338,7 @@ def test_prewarmed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("maker", [pennon, lance])
 def test_updated_rows_of_another_segment(tmp_path: Path, maker: Any) -> None:
-    """Pylance finds an updated row by its old text, F-485, and would keep that when it merges the segments."""
+    """Pylance finds an updated row by its old text, F-485, in an old segment; Pennon writes such a segment anew."""
     folder = str(tmp_path / "t.lance")
     values = pa.array(["old", "old", "other"])
     dataset = written(folder, values, enable_stable_row_ids=True)
@@ -347,7 +347,7 @@ def test_updated_rows_of_another_segment(tmp_path: Path, maker: Any) -> None:
     maker.dataset(folder).optimize.optimize_indices(num_indices_to_merge=0)
     query: tuple[Any, ...] = ("MatchQuery", ("old", "s"), {})
     mine, known = answers(folder, query, None)
-    assert (set(mine), set(known)) == ({0}, {0, 1})
+    assert (set(mine), set(known)) == ({0}, {0} if maker is pennon else {0, 1})
     pennon.dataset(folder).optimize.optimize_indices(num_indices_to_merge=10)
     mine, known = answers(folder, query, None)
     assert set(mine) == {0}

@@ -403,8 +403,10 @@ def test_names(tmp_path: Path) -> None:
     assert dataset.create_index("id", "BTREE") is dataset
     kinds = {each.name: each.index_type for each in lance.dataset(uri).describe_indices()}
     assert kinds == {"vec_idx": "IVF_FLAT", "id_idx": "BTree"}
-    with pytest.warns(UserWarning, match="has no max_iterz"):
+    with pytest.raises(TypeError, match="did you mean 'max_iters'"):
         build(dataset, "IVF_FLAT", "l2", max_iterz=3)
+    with pytest.warns(UserWarning, match="has no colour"):
+        build(dataset, "IVF_FLAT", "l2", colour="red")
     with pytest.raises(NotImplementedError, match="accelerator"):
         build(dataset, "IVF_FLAT", "l2", accelerator="cuda")
     dataset.drop_index("vec_idx")

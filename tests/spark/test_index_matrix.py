@@ -74,8 +74,8 @@ def optimize(table: LanceTable) -> None:
     table.optimizeIndices()
 
 
-REWRITES: list[Any] = [z_order, sort, sort_some, compact]
-CHANGES: list[Any] = [update, update_all, delete, merge, add_columns, optimize]
+REWRITES: list[Any] = [z_order, sort, compact]
+CHANGES: list[Any] = [sort_some, update, update_all, delete, merge, add_columns, optimize]
 OPERATIONS = [*REWRITES, *(pytest.param(each, marks=pytest.mark.slow) for each in CHANGES)]
 
 

@@ -21,7 +21,7 @@ def ids(frame: Any) -> list[int]:
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """What a call is refused with."""
+    """Return the error that refuses a call."""
     try:
         call()
     except ValueError as error:

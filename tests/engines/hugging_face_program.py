@@ -19,7 +19,7 @@ def made() -> Iterator[dict[str, Any]]:
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """What a call is refused with."""
+    """Return the error that refuses a call."""
     try:
         call()
     except ValueError as error:

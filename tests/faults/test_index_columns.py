@@ -79,7 +79,7 @@ def make(uri: str, kind: str) -> None:
 
 
 def others(column: pa.Array[Any]) -> Iterator[tuple[str, pa.Array[Any] | None]]:
-    """What may be there in place of a column of an index's file."""
+    """The changes that are made to a column of an index's file."""
     count = len(column)
     yield "missing", None
     yield "NULLs", pa.nulls(count, column.type)
@@ -127,7 +127,7 @@ def columns_of(uri: str) -> Iterator[tuple[Path, str, pa.Array[Any]]]:
 
 
 def faults(uri: str, kind: str) -> Iterator[str]:
-    """What ends in something else than an error of Pennon's; compactions and listings end in none."""
+    """Yield the calls that end in another error than one of Pennon's; compactions and listings may end in none."""
     column, name, _ = KINDS[kind]
     calls: dict[str, Any] = {
         "describe": lambda ds: ds.describe_indices(),

@@ -88,7 +88,7 @@ class Calls:
 
 
 def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
-    """What is called, and with which arguments that have no default."""
+    """The methods that are called, with their arguments that have no default."""
     uri, table = given.uri, given.table
     name = str(given.folder / "other.lance")
     return {

@@ -33,7 +33,7 @@ BEFORE: Final[Mapping[str, Sequence[Step]]] = {
     ),
     "updated by Pennon": ((P, "update"), (P, "update one column"), (P, "delete")),
 }
-"""What was done before an operation."""
+"""The steps before an operation."""
 PENNON_ALONE: Final = frozenset({"convert", "cast"})
 """pylance converts no files, and casts no column with an index."""
 REWRITES: Final = frozenset({"compact", "compact a little"})
@@ -255,7 +255,7 @@ def test_segments_name_no_rows_that_others_have(
 def test_optimize_leaves_as_many_segments_as_pylance(
     tables: Any, tmp_path: Path, stable: bool
 ) -> None:
-    """Of scalar and text indices; of vectors Pennon merges the last one, pylance does so at times."""
+    """Scalar and text indices only: Pennon merges the last segment of vectors, pylance does so at times."""
     counts = {}
     for library in (P, L):
         steps = [(L, "append"), (L, "new segments"), (L, "append"), (library, "optimize")]

@@ -125,7 +125,7 @@ def test_programs_make_every_kind_of_index_and_ask_it(runner: Runner) -> None:
 
 
 def test_answers_of_the_model() -> None:
-    """Of fixed rows, so that the model's own answers are held by what a person can check."""
+    """The rows are fixed, so that a person can check the model's own answers."""
     row = {"k": 7, "s": "Red, lance2", "l": ["a", None], "n": None}
     assert holds(("between", "k", "int64", 7, 9), row) is True
     assert holds(("contains", "s", "phrase", "d, l"), row) is True

@@ -1,4 +1,4 @@
-"""What names mean in merges and updates: by case, on one side, and of rows by their ids and addresses."""
+"""Names in merges and updates: their case, their side, and row ids and addresses."""
 
 from __future__ import annotations
 

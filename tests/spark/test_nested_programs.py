@@ -69,7 +69,7 @@ POINT = struct(Field("x", scalar("int")), Field("y", scalar("string")))
 
 
 def test_values_of_the_model() -> None:
-    """Of fixed values, so that the model is held by what a person can check."""
+    """The values are fixed, so that a person can check the model."""
     column = Field("p", POINT)
     way = (column, POINT.fields[0])
     assert with_value(way, {"id": 1, "p": None}, 7) == {"id": 1, "p": {"x": 7, "y": None}}

@@ -1,4 +1,4 @@
-"""What a notebook shows of handles: where the table is, and no secrets."""
+"""The text of handles in a notebook: the place of the table, and no secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a misspelt column, and of what is no DataFrame."""
+"""Errors for a misspelt column, and for a value that is no DataFrame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said where a package that not everybody needs is missing; and which packages all have."""
+"""Errors for a missing optional package, and the packages that every install has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def said_without(package: str, program: str) -> str:
-    """What a program says in a Python that lacks a package."""
+    """Return the output of a program in a Python that lacks a package."""
     blocked = f"""
 import sys
 from importlib.machinery import PathFinder

@@ -117,7 +117,7 @@ def _pairwise(left: Datum, right: Datum) -> Datum:
 
 
 def _same(left: pa.Scalar, right: pa.Scalar) -> bool:
-    """Tell whether two lists or structs are equal; to Arrow, one with NaN in it equals none."""
+    """Return whether two lists or structs are equal; to Arrow, one with NaN in it equals none."""
     if left.equals(right):
         return True
     return repr(one_key(left.as_py())) == repr(one_key(right.as_py()))

@@ -19,7 +19,7 @@ from pennon.schema.types import storage_type
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """What a column may hold: types that fit, and whether a value may be NULL."""
+    """The values that a column may hold: types that fit, and whether a value may be NULL."""
 
     words: str
     fits: Callable[[pa.DataType], bool]

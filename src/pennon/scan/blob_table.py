@@ -186,7 +186,7 @@ def find_apart(
 
 
 def _has_nested(snapshot: Snapshot) -> bool:
-    """Tell whether there is a nested table; a store that cannot be listed says that there is none."""
+    """Return whether there is a nested table; a store that cannot be listed says that there is none."""
     try:
         return next(iter(snapshot.store.list_names(f"{FOLDER}/_versions")), None) is not None
     except (CannotListError, NotFoundError):

@@ -287,7 +287,7 @@ class FragmentReader:
         return Joined(wanted, tuple(parts))
 
     def _find_elsewhere(self, wanted: Field) -> Source:
-        """Tell where the values of a field come from that no data file of the fragment has."""
+        """Return the source of a field's values that no data file of the fragment has."""
         if not wanted.metadata or not is_stored_apart(wanted):
             return Absent(wanted)
         found = find_apart(self.snapshot, self.fragment, wanted, FragmentReader)

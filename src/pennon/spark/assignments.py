@@ -1,4 +1,4 @@
-"""What columns become: values by the names of columns, and of fields of structs.
+"""Assigned values, by the names of columns and of fields in structs.
 
 A field of a struct that is set makes the struct anew, with its other fields as they were.  A struct that is NULL
 becomes one whose other fields are NULL, as in Delta; in a new row there is no struct before.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OldColumn: TypeAlias = "Callable[[str], Column | None]"
 """Returns a column of the table in the rows that change; None where rows are new."""
 Values: TypeAlias = "Condition | dict[str, Values]"
-"""What a column becomes: a value, or the values of some fields of a struct."""
+"""The new value of a column, or the new values of some fields of a struct."""
 
 
 @dataclass(frozen=True, slots=True)

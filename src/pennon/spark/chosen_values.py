@@ -35,7 +35,7 @@ CLAUSE: Final = "__pennon_clause"
 _OF_CLAUSES: Final = re.compile(r"__pennon_(\d+(?:_\d+)*):(.*)", re.DOTALL)
 """The name of a column of values that only some clauses give, by their numbers."""
 _NULLABLE: Final = re.compile(r'"(?:nullable|containsNull|valueContainsNull)":(?:true|false)')
-"""What makes no other type of a type, in Spark's JSON of it."""
+"""The parts of Spark's JSON of a type that do not make it another type."""
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 

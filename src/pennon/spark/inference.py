@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SETTING: Final = "spark.sql.constraintPropagation.enabled"
 MOST_COLUMNS: Final = 32
-"""Of so many equal columns inference takes less than two seconds."""
+"""The number of equal columns for which inference takes less than two seconds."""
 _LOCK: Final = threading.Lock()
 _WITHOUT: Final[dict[Any, tuple[int, str | None]]] = {}
 """The sessions that infer nothing now: how many queries want it so, and what the setting was (None: not set)."""

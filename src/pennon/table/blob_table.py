@@ -39,7 +39,7 @@ def without_blob_version(unknown: bytes) -> bytes:
 
 
 def is_stored_apart(field: Field) -> bool:
-    """Tell whether a field is one of those that a nested table holds, where there is one."""
+    """Return whether a field is one of those that a nested table holds, where there is one."""
     return field.metadata.get(_STORAGE_CLASS) == b"blob"
 
 

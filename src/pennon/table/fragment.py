@@ -38,7 +38,7 @@ def _in_base(base_id: int | None, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WrittenColumns:
-    """What a data file was written with: its schema, and the columns of the fields in it.
+    """The schema that a data file was written with, and the columns of its fields.
 
     It spares a commit to read the file's own schema, which is the same.
     """

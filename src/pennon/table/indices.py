@@ -26,7 +26,7 @@ SYSTEM = frozenset({FRAGMENT_REUSE, MEM_WAL})
 """The names of indices that no user made."""
 
 _RESERVED: Final = "__lance_"
-"""What the names of indices begin with that pylance keeps for itself: it trusts the name, and not the kind."""
+"""The beginning of index names that pylance reserves: it trusts the name, and not the kind."""
 
 _SYSTEM_KINDS: Final = frozenset({"FragmentReuseIndexDetails", "MemWalIndexDetails"})
 

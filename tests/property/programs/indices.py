@@ -13,7 +13,7 @@ from tests.property.programs.kinds import KINDS, LABELS, TOKENS, Kind
 from tests.property.programs.model import Index, State
 
 Question = tuple[tuple[Any, ...], Any]
-"""What is asked, as `steps.ask` takes it, and the answer."""
+"""A question, as `steps.ask` takes it, and its answer."""
 
 ORDERED = ("int32", "int64", "uint8", "float64", "string", "large_string", "date", "timestamp")
 LISTS = ("labels", "list")
@@ -45,7 +45,7 @@ def kinds_for(column: str) -> list[str]:
 
 
 def one_of_a_column(kind: str) -> bool:
-    """Tell whether a search would not say which of two such indices of one column it asks."""
+    """Return whether a search would not say which of two such indices of one column it asks."""
     return kind == "INVERTED" or kind in VECTORS
 
 
@@ -248,7 +248,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def text_matches(question: tuple[Any, ...], row: Mapping[str, Any]) -> bool:
-    """Tell whether a full-text query finds a row."""
+    """Return whether a full-text query finds a row."""
     match question:
         case ("boolean", *parts):
             found = [(occur, text_matches(inner, row)) for occur, inner in parts]
@@ -267,7 +267,7 @@ def text_matches(question: tuple[Any, ...], row: Mapping[str, Any]) -> bool:
 
 
 def is_right(question: tuple[Any, ...], answer: Any, wanted: Any) -> bool:
-    """Tell whether an answer is right: of distances those that are near enough."""
+    """Return whether an answer is right: of distances those that are near enough."""
     if question[0] != "nearest" or not isinstance(answer, list):
         return bool(answer == wanted)
     k = dict(question[1])["k"]

@@ -69,7 +69,7 @@ class Asked:
         return {index.kind for index in self.state.indices if index.column == number}
 
     def did(self, op: str, library: str | None = None, **args: Any) -> bool:
-        """Tell whether a library, or any, did such a step."""
+        """Return whether a library, or any, did such a step."""
         return any(
             step.op == op
             and library in {None, step.library}
@@ -86,7 +86,7 @@ class KnownAnswer:
     why: str
     applies: Callable[[Asked], bool]
     says: str | None = None
-    """What pylance says; None where its answer is wrong."""
+    """Return pylance's answer; None where it is wrong."""
 
 
 def known_of(situation: Situation) -> Known | None:
@@ -166,7 +166,7 @@ def _reads_updated(values: dict[str, Tree]) -> bool:
 
 
 def _is_indexed(state: State, name: str) -> bool:
-    """Tell whether a column has an index."""
+    """Return whether a column has an index."""
     number = state.column(name).number
     return any(index.column == number for index in state.indices)
 
@@ -282,7 +282,7 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
 
 
 def _asks_few(asked: Asked) -> bool:
-    """Tell whether a search asks for fewer rows than there are."""
+    """Return whether a search asks for fewer rows than there are."""
     query = asked.query
     return query[0] == "nearest" and dict(query[1])["k"] < len(asked.state.rows)
 

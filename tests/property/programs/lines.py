@@ -1,4 +1,4 @@
-"""What a random program has beside the table's rows: branches, handles, and what may come of a step."""
+"""The state of a random program beside the table's rows: branches, handles, and outcomes of steps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Line:
         return self.states[self.newest]
 
     def lacks_since(self, version: int) -> bool:
-        """Tell whether a version after this one is gone."""
+        """Return whether a version after this one is gone."""
         return not self.states.keys() >= set(range(version + 1, self.newest))
 
 
@@ -56,7 +56,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What may come of a step."""
+    """The outcomes that a step may have."""
 
     outcomes: Sequence[State]
     counts: dict[str, int] | None = None

@@ -65,7 +65,7 @@ CLONE = "@"
 
 
 def is_clone(line: str | None) -> bool:
-    """Tell whether a line is a shallow clone."""
+    """Return whether a line is a shallow clone."""
     return line is not None and line.startswith(CLONE)
 
 

@@ -58,11 +58,11 @@ class Clauses:
 
     @property
     def takes_all(self) -> bool:
-        """Tell whether a clause takes all columns of the source."""
+        """Return whether a clause takes all columns of the source."""
         return any(kind == "all" for kind, _, _ in (*self.matched, *self.new))
 
     def writes_all(self, rows: list[Row]) -> bool:
-        """Tell whether every row of a source is written whole."""
+        """Return whether every row of a source is written whole."""
         known = self.life.rows
         updates = bool(self.matched) and self.matched[0][:2] == ("all", None)
         return all(updates if row["id"] in known else bool(self.new) for row in rows) and bool(rows)

@@ -46,7 +46,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """What is true of a type without others inside."""
+    """The facts of a type without others inside."""
 
     arrow: pa.DataType
     spark: st.DataType
@@ -108,12 +108,12 @@ def map_of(key: Shape, value: Shape) -> Shape:
 
 
 def has(shape: Shape, kind: str) -> bool:
-    """Tell whether a type is of a kind, or has one inside."""
+    """Return whether a type is of a kind, or has one inside."""
     return shape.kind == kind or any(has(field.shape, kind) for field in shape.fields)
 
 
 def is_strict(shape: Shape) -> bool:
-    """Tell whether something inside may not be NULL, keys of maps apart."""
+    """Return whether something inside may not be NULL, keys of maps apart."""
     return any(
         (field.required and shape.kind != "map") or is_strict(field.shape) for field in shape.fields
     )

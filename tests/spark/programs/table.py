@@ -121,7 +121,7 @@ class ModelTable:
         return self.rng.sample(known, self.rng.randint(0, min(len(known), most)))
 
     def coin(self, share: float = 0.5) -> bool:
-        """Tell whether something happens."""
+        """Return whether something happens."""
         return self.rng.random() < share
 
     def source_fields(self) -> list[Field]:

@@ -41,7 +41,7 @@ def test_an_iterator_of_dicts_without_a_schema_is_refused(tmp_path: Path) -> Non
 
 
 class Tensor:
-    """What torch's tensors show to numpy, and no more."""
+    """The part of torch's tensors that numpy uses."""
 
     def __init__(self, values: Any) -> None:
         self.values = np.asarray(values, np.float32)

@@ -1,4 +1,4 @@
-"""What is said of a remote store that refuses: its own words, the option that was meant, and no secret."""
+"""Errors of a remote store that refuses: its own words, the option that was meant, and no secret."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pennon.errors import TooLargeError
 ROWS = 400
 WIDTH = 50
 LIMIT = 4000
-"""So many bytes are 80 rows."""
+"""The bytes of 80 rows."""
 VERSIONS = ["2.0", "2.1", "2.2"]
 
 

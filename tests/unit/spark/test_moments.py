@@ -15,7 +15,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def session(zone: str) -> Any:
-    """What knows a time zone."""
+    """The doors that know a time zone."""
     settings = {"spark.sql.session.timeZone": zone}
     return SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__))
 

@@ -116,7 +116,7 @@ def _has_all_literals(lists: pa.Array, items: pa.Scalar) -> pa.Array:
 
 
 def _is_in(items: pa.Array, wanted: pa.Array) -> pa.Array:
-    """Tell which items are among those wanted, which are in one form."""
+    """Return which items are among those wanted, which are in one form."""
     return pc.is_in(one_form(items), value_set=wanted)
 
 

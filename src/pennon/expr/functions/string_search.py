@@ -83,7 +83,7 @@ def contained(pattern: str | bytes) -> str | bytes | None:
 
 
 def is_itself(pattern: object) -> bool:
-    """Tell whether only one text is LIKE a pattern, the pattern itself."""
+    """Return whether only one text is LIKE a pattern, the pattern itself."""
     return isinstance(pattern, str) and not _WILD & set(pattern)
 
 

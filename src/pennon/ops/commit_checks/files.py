@@ -22,7 +22,7 @@ from pennon.table.operations import DataReplacement, Operation, Overwrite
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at
 
 _VERSIONS_LOOKED_AT: Final = 100
-"""So many of the newest versions are asked whether one of them shows a file as the commit does."""
+"""The number of newest versions that are asked whether one of them shows a file as the commit does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class NewFiles:
                 raise SchemaMismatchError(wrong, where=Breadcrumb(file=file.ref.store_path))
 
     def _is_older(self, file: NewFile) -> bool:
-        """Tell whether a file has the names of another version, between which columns were renamed."""
+        """Return whether a file has the names of another version, between which columns were renamed."""
         if self.schema is self.head.schema:  # there may be newer names of the same ids
             newest = read_manifest(self.store).schema
             if next(_differences(file, newest), None) is None:
@@ -97,7 +97,7 @@ def _is_known(
     old: Mapping[FieldId, NamedField] | None,
     after: Mapping[FieldId, NamedField],
 ) -> bool:
-    """Tell whether the table has the file already, with the same fields in the same columns.
+    """Return whether the table has the file already, with the same fields in the same columns.
 
     ``old``, of an overwrite alone, are the fields of the table: those of the file must stay what they are.
     """
@@ -133,7 +133,7 @@ _WAYS: Final = (
 
 
 def _was_shown(store: Store, file: NewFile, wanted: Mapping[FieldId, NamedField]) -> bool:
-    """Tell whether a late version of the table has the file, and names its fields as they are wanted."""
+    """Return whether a late version of the table has the file, and names its fields as they are wanted."""
     named = file.contents.named.keys() & wanted.keys()
     for location in reversed(list_locations(store)[-_VERSIONS_LOOKED_AT:]):
         try:

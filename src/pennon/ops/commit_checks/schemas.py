@@ -56,7 +56,7 @@ def check_merged_schema(head: Manifest, operation: Merge) -> None:
 
 
 def _is_in_all(field: Field, operation: Merge) -> bool:
-    """Tell whether each fragment of a Merge has a file with the field, or with one below it."""
+    """Return whether each fragment of a Merge has a file with the field, or with one below it."""
     ids = {each.id for each in field.walk()}
     return all(
         any(not ids.isdisjoint(file.field_ids) for file in fragment.files)

@@ -27,7 +27,7 @@ from pennon.table.operations import CreateIndex
 
 _UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _CHECKED_FRAGMENTS: Final = 16
-"""So many fragments are looked at, to find out whether an index names the rows that it should."""
+"""The number of fragments whose rows are looked up, to find out whether an index names them."""
 
 
 def optimize_indices(

@@ -167,3 +167,36 @@ def test_stated_in_a_file_of_its_own(tmp_path: Path) -> None:
             continue
         (why,) = (each.details["not_asked"] for each in again.describe_indices() if each.details)
         assert "details.binpb" in why
+
+
+@pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER"])
+def test_an_old_segment_that_pylance_still_asks_for_updated_rows(tmp_path: Path, kind: str) -> None:
+    """Stable row ids; pylance answers by the old values of a BITMAP, too."""
+    folder = str(tmp_path / "t.lance")
+
+    def rows(values: list[int | None], keys: list[int]) -> pa.Table:
+        return pa.table({"c": pa.array(values, pa.int64()), "k": pa.array(keys, pa.int64())})
+
+    lance.write_dataset(
+        rows([None, 1, None, 3, 4], [0, 1, 2, 3, 4]), folder, enable_stable_row_ids=True
+    )
+    lance.dataset(folder).create_scalar_index("c", kind)  # type: ignore[arg-type]
+    lance.write_dataset(rows([5, None], [9, 10]), folder, mode="append")
+    lance.dataset(folder).optimize.optimize_indices()
+    merge = lance.dataset(folder).merge_insert("k").when_matched_update_all()
+    merge.when_not_matched_insert_all().execute(rows([6, 7, 8, 9, 10, None], [10, 0, 2, 22, 1, 3]))
+    lance.dataset(folder).optimize.optimize_indices(num_indices_to_merge=0)
+    ours = pennon.dataset(folder)
+    ours.validate()
+    wanted = {
+        "c = 1": [],
+        "c = 10": [1],
+        "c != 6": [0, 1, 2, 4, 9, 22],
+        "c IS NULL": [3],
+        "c IS NOT NULL": [0, 1, 2, 4, 9, 10, 22],
+        "NOT (c < 8)": [1, 2, 22],
+        "c IN (1, 3, 7)": [0],
+    }
+    for condition, keys in wanted.items():
+        assert sorted(ours.to_table(["k"], condition)["k"].to_pylist()) == keys, condition
+        assert ours.count_rows(condition) == len(keys), condition

@@ -30,6 +30,8 @@ class Situation:
     dimensions: Dimensions
     skips: bool = False
     """Whether a clean-up took away versions between the two."""
+    past: Sequence[Step] = ()
+    """The steps that were done, on all lines."""
 
     @property
     def is_late(self) -> bool:
@@ -70,12 +72,7 @@ class Asked:
 
     def did(self, op: str, library: str | None = None, **args: Any) -> bool:
         """Return whether a library, or any, did such a step."""
-        return any(
-            step.op == op
-            and library in {None, step.library}
-            and all(step.args.get(name) == value for name, value in args.items())
-            for step in self.past
-        )
+        return _did(self.past, op, library, **args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,15 @@ class KnownAnswer:
     applies: Callable[[Asked], bool]
     says: str | None = None
     """Return pylance's answer; None where it is wrong."""
+
+
+def _did(past: Sequence[Step], op: str, library: str | None = None, **args: Any) -> bool:
+    return any(
+        step.op == op
+        and library in {None, step.library}
+        and all(step.args.get(name) == value for name, value in args.items())
+        for step in past
+    )
 
 
 def known_of(situation: Situation) -> Known | None:
@@ -160,6 +166,16 @@ def _joins_dictionaries(situation: Situation) -> bool:
     )
 
 
+def _moves_rows_twice(situation: Situation) -> bool:
+    """Tell whether a compaction remaps indices by addresses that an earlier compaction did not remap."""
+    return (
+        not situation.dimensions.stable
+        and not _args(situation).get("defer_index_remap")
+        and bool(situation.base.indices)
+        and _did(situation.past, "compact", defer_index_remap=True)
+    )
+
+
 def _reads_updated(values: dict[str, Tree]) -> bool:
     """Tell whether an expression names another column that is updated."""
     return any(names_in(tree) & (set(values) - {name}) for name, tree in values.items())
@@ -226,6 +242,11 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         lambda s: s.step.op == "compact" and s.step.line is not None and bool(s.base.indices),
     ),
     Known(
+        "compaction after a deferred one",
+        "BTREE, NGRAM and INVERTED keep the addresses from before both compactions (F-492, F-702)",
+        lambda s: s.step.op == "compact" and _moves_rows_twice(s),
+    ),
+    Known(
         "cast of an indexed column",
         "it is refused until the index is dropped; Pennon drops it",
         lambda s: s.step.op == "cast" and _is_indexed(s.base, _args(s)["name"]),
@@ -287,6 +308,18 @@ def _asks_few(asked: Asked) -> bool:
     return query[0] == "nearest" and dict(query[1])["k"] < len(asked.state.rows)
 
 
+def _asks_old_bitmap(asked: Asked) -> bool:
+    """Return whether a filter is answered by a BITMAP that has rows which a newer segment has, too."""
+    trees = [part for part in asked.query[1:] if isinstance(part, tuple) and part]
+    names = {name for tree in trees if isinstance(tree[0], str) for name in names_in(tree)}
+    return (
+        asked.dimensions.stable
+        and asked.did("optimize", "pylance", num_indices_to_merge=0)
+        and (asked.did("merge") or asked.did("update"))
+        and any("BITMAP" in asked.index_of(name) for name in names)
+    )
+
+
 KNOWN_ANSWERS_OF_PYLANCE: tuple[KnownAnswer, ...] = (
     KnownAnswer(
         "fewer of the nearest, with stable row ids",
@@ -298,5 +331,10 @@ KNOWN_ANSWERS_OF_PYLANCE: tuple[KnownAnswer, ...] = (
         "rows that are gone are taken out of the vectors, not out of the graph, which is refused then",
         lambda a: a.query[0] == "nearest" and a.did("compact", defer_index_remap=True),
         says="HNSW graph has",
+    ),
+    KnownAnswer(
+        "a BITMAP with an old segment, stable row ids",
+        "optimized with num_indices_to_merge=0, values from before updates are still answered (F-724)",
+        _asks_old_bitmap,
     ),
 )

@@ -102,7 +102,7 @@ class World:
         base = line.head if held is None or held.version == line.newest else held.base
         plan = self._plan(step, base, line)
         skips = held is not None and line.lacks_since(held.version)
-        situation = Situation(step, base, line.head, self.dimensions, skips)
+        situation = Situation(step, base, line.head, self.dimensions, skips, self.past)
         known = known_of(situation)
         if step.library == "pylance" and known is not None:
             self.done[f"known of pylance: {known.name}"] += 1

@@ -11,10 +11,10 @@ from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer
 
 ROOT = Path(__file__).parent
-PACKAGE = "pennon.encoding.kernels"
-KERNELS = "src/pennon/encoding/kernels"
+SOURCES = ROOT / "src"
 # What Cython adds to each module that takes arrays, once for all of them: docs/decisions/018.
-SHARED = "_cython_shared"
+SHARED = "pennon._cython_shared"
+SHARED_SOURCE = "src/pennon/_cython_shared.c"
 WORKERS = os.cpu_count() or 1
 SANITIZERS = ["-fsanitize=address,undefined"]
 
@@ -35,22 +35,21 @@ def compile_options(level: str) -> tuple[list[str], list[str]]:
 
 
 def extension(name: str, source: str, level: str) -> Extension:
-    """Return one module of the kernels' package."""
+    """Return one compiled module."""
     to_compile, to_link = compile_options(level)
-    return Extension(
-        f"{PACKAGE}.{name}",
-        [f"{KERNELS}/{source}"],
-        extra_compile_args=to_compile,
-        extra_link_args=to_link,
-    )
+    return Extension(name, [source], extra_compile_args=to_compile, extra_link_args=to_link)
 
 
 def kernel_extensions() -> list[Extension]:
-    """Return an extension for each ``.pyx`` file in the kernels folder, and the shared one."""
-    kernels = [
-        extension(path.stem, path.name, "-O3") for path in sorted((ROOT / KERNELS).glob("*.pyx"))
+    """Return an extension for each ``.pyx`` file of the kernels' folders, and the shared one."""
+    sources = [
+        path.relative_to(ROOT) for path in sorted(SOURCES.glob("pennon/**/kernels/**/*.pyx"))
     ]
-    return [extension(SHARED, f"{SHARED}.c", "-O2"), *kernels]  # which takes longest, so first
+    kernels = [
+        extension(".".join(path.with_suffix("").parts[1:]), path.as_posix(), "-O3")
+        for path in sources
+    ]
+    return [extension(SHARED, SHARED_SOURCE, "-O2"), *kernels]  # which takes longest, so first
 
 
 class BuildKernels(build_ext):
@@ -64,8 +63,8 @@ class BuildKernels(build_ext):
             self.extensions,
             nthreads=WORKERS,
             # Cython looks at sources, not at the options below.
-            force=self.force or newer(__file__, f"{KERNELS}/{SHARED}.c"),
-            shared_utility_qualified_name=f"{PACKAGE}.{SHARED}",
+            force=self.force or newer(__file__, SHARED_SOURCE),
+            shared_utility_qualified_name=SHARED,
             language_level=3,
             compiler_directives={
                 "boundscheck": False,

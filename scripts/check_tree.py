@@ -15,9 +15,16 @@ FORBIDDEN = re.compile(
 )
 LONGEST = 450
 # The import contracts do not see Cython: a kernel knows arrays, not pages, files or stores.
-KERNEL_IMPORT = re.compile(
-    r"^\s*(?:from|c?import)\s+pennon\.(?!errors\b|core\.memory\b|encoding\.kernels\b)"
-)
+KERNEL_IMPORT = re.compile(r"^\s*(?:from|c?import)\s+pennon\.(?!errors\b|core\.memory\b)(\S+)")
+KERNELS: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "encoding": ("core",),
+    "expr": (),
+    "file": ("core",),
+    "index": (),
+    "table": ("core",),
+}
+"""The rooms that have kernels, and the rooms whose kernels each of them may use beside its own."""
 LATE_IMPORTS = 71
 """So many imports within functions may there be; each says in a comment what it saves."""
 PACKAGE = Path("src/pennon")
@@ -43,15 +50,26 @@ def faults(path: Path) -> list[str]:
         if (match := FORBIDDEN.search(line))
     ]
     if path.suffix in {".pyx", ".pxd"}:
-        found += [
-            f"{path}:{number}: a kernel may import only pennon.errors, pennon.core.memory and other kernels"
-            for number, line in enumerate(lines, start=1)
-            if KERNEL_IMPORT.match(line)
-        ]
-    is_code = path.suffix in {".py", ".pyx", ".pyi"} and not path.name.endswith(GENERATED)
+        found += kernel_faults(path, lines)
+    is_code = path.suffix in {".py", ".pyx", ".pxd", ".pyi"} and not path.name.endswith(GENERATED)
     if is_code and len(lines) > LONGEST:
         found.append(f"{path}: {len(lines)} lines; {LONGEST} is the most, split it")
     return found
+
+
+def kernel_faults(path: Path, lines: list[str]) -> Iterator[str]:
+    """Yield which imports of a kernel pass a wall between rooms."""
+    room = path.relative_to(PACKAGE).parts[0]
+    if room not in KERNELS:
+        yield f"{path}: the room {room} has no kernels in check_tree.KERNELS"
+        return
+    allowed = tuple(f"{each}.kernels" for each in (room, *KERNELS[room]))
+    for number, line in enumerate(lines, start=1):
+        if (match := KERNEL_IMPORT.match(line)) and not match[1].startswith(allowed):
+            yield (
+                f"{path}:{number}: a kernel of {room} may import pennon.errors, pennon.core.memory "
+                f"and {', '.join(allowed)}"
+            )
 
 
 def late_imports(path: Path) -> Iterator[tuple[int, str]]:

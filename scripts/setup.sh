@@ -145,7 +145,7 @@ ensure_pennon() {
 # A kernel deleted by hand (or by `make clean`) is built again, whatever the stamp says.
 # Beside the sources there is the module that all of them share.
 has_built_kernels() {
-    for source in src/pennon/encoding/kernels/*.pyx src/pennon/encoding/kernels/_cython_shared.c; do
+    for source in $(find src -name '*.pyx') src/pennon/_cython_shared.c; do
         ls "${source%.*}".*.so >/dev/null 2>&1 || return 1
     done
 }

@@ -81,7 +81,7 @@ def take(folder: Path) -> Walk:
 
 def spark_read(folder: Path) -> Walk:
     """What Spark's reader does, on the driver and in a task, without Spark itself."""
-    from pennon.spark.source import LanceDataSource  # noqa: PLC0415 - needs pyspark
+    from pennon.spark.source.data_source import LanceDataSource  # noqa: PLC0415 - needs pyspark
 
     pennon.write_dataset(table(), folder / "spark")
     with Walk(*GROUND, "file/", "table/") as walk:

@@ -26,7 +26,7 @@ HOMES: Final = {
     "CleanupExplanation": "pennon.dataset.cleanup",
     "CleanupReferencedBranch": "pennon.dataset.cleanup",
     "CleanupStats": "pennon.dataset.cleanup",
-    "ColumnOrdering": "pennon.scan.query",
+    "ColumnOrdering": "pennon.scan.plan.query",
     "Compaction": "pennon.dataset.compaction",
     "CompactionMetrics": "pennon.dataset.compaction",
     "DataFile": "pennon.dataset.metadata",

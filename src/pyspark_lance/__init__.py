@@ -1,5 +1,5 @@
 """Where Spark looks for ``format("lance")``."""
 
-from pennon.spark.source import LanceDataSource as DefaultSource
+from pennon.spark.source.data_source import LanceDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -10,9 +10,9 @@ import pytest
 
 import pennon
 from pennon.dataset.lance_dataset import LanceDataset
-from pennon.scan import pruning as prune
+from pennon.scan.plan import pruning as prune
 from tests.interop.oracle import Oracle
-from tests.unit.scan.test_page_statistics import GROUP, ROWS, SEED, random_filter, table_of
+from tests.unit.scan.plan.test_page_statistics import GROUP, ROWS, SEED, random_filter, table_of
 
 FILTERS = 40
 

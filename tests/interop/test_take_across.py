@@ -15,7 +15,8 @@ import pennon
 from pennon.errors import FormatError
 from pennon.file.open import read_across
 from pennon.io import map_budget as resident
-from pennon.scan import fragment_reader, take
+from pennon.scan.read import fragment_reader
+from pennon.scan.run import take
 
 ROWS = 6_000
 FRAGMENTS = 6

@@ -17,7 +17,7 @@ import pennon
 from pennon import ops
 from pennon.file import LanceFileReader
 from pennon.ops.index.vector_shuffle import VectorShuffle
-from pennon.scan.plan import plan_tasks
+from pennon.scan.read.tasks import plan_tasks
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pennon
 from pennon.index.files import IndexFiles
 from pennon.index.vector.base import Found, Probes, VectorIndex
-from pennon.index.vector.open import open_vector_index
+from pennon.index.vector.search.open import open_vector_index
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices
 

@@ -24,8 +24,8 @@ from pyspark.sql.types import StructType
 
 import pennon
 from pennon.ops.rows.change_rows import Changed, ChangeTask
-from pennon.spark.source import LanceDataSource
-from pennon.spark.writer import FragmentsWritten, LanceWriter
+from pennon.spark.source.data_source import LanceDataSource
+from pennon.spark.source.writer import FragmentsWritten, LanceWriter
 
 
 def _is_first(marker: str) -> bool:

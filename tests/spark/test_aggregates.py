@@ -19,8 +19,8 @@ from pyspark.sql import functions as sf
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError
-from pennon.spark import partial_aggregates
-from pennon.spark.partial_aggregates import Part, Partials, Way
+from pennon.spark.frames import partial_aggregates
+from pennon.spark.frames.partial_aggregates import Part, Partials, Way
 
 ROWS = 3000
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

@@ -21,8 +21,8 @@ from pennon.errors import (
 )
 from pennon.ops.rows.change_rows import Change
 from pennon.spark import LanceTable
-from pennon.spark.merge_plan import Merge, MergeClause, When, plan_merge
-from pennon.spark.row_changes import commit_changes, rows_of_clauses, run_changes
+from pennon.spark.changes.merge_plan import Merge, MergeClause, When, plan_merge
+from pennon.spark.changes.row_changes import commit_changes, rows_of_clauses, run_changes
 from tests.spark.failing import DyingChangeTask
 from tests.spark.small_table import ROWS, clauses, make, rows_of
 

@@ -16,7 +16,7 @@ from pennon.ops.commit import commit_on
 from pennon.spark import LanceTable
 from tests.spark.small_table import ROWS, make, rows_of
 
-COMMIT = "pennon.spark.change_operations.commit_on"
+COMMIT = "pennon.spark.changes.change_operations.commit_on"
 
 
 def test_columns_that_differ_by_case_alone_each_get_their_own(

@@ -91,7 +91,7 @@ def test_equal_queries_and_those_that_are_null(
     spark: SparkSession, made: str, adapts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each comes out by itself, with whatever stands beside it, in parts of the table as in one."""
-    monkeypatch.setattr("pennon.spark.partitions.MIN_SPLIT_BYTES", 1)
+    monkeypatch.setattr("pennon.spark.source.partitions.MIN_SPLIT_BYTES", 1)
     query, other = asked()[:2].tolist()
     rows = [(1, query, {"a": 1}), (1, query, {"a": 1}), (1, query, {"a": 2}), (None, query, None)]
     rows += [(2, other, {}), (3, None, {}), (4, [None, *other[1:]], {})]
@@ -206,7 +206,7 @@ def test_hybrid_search_finds_what_one_machine_finds(spark: SparkSession, indexed
 
 
 def test_lists_of_vectors(spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pennon.spark.partitions.MIN_SPLIT_BYTES", 1)
+    monkeypatch.setattr("pennon.spark.source.partitions.MIN_SPLIT_BYTES", 1)
     matrix = numbers()[:, :2]
     lists = pa.ListArray.from_arrays(
         pa.array(range(0, ROWS + 1, 3), pa.int32()), vectors_of(matrix)

@@ -17,7 +17,8 @@ from pyspark.sql import functions as sf
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError, SchemaMismatchError
-from pennon.spark import LanceTable, partial_overwrite
+from pennon.spark import LanceTable
+from pennon.spark.changes import partial_overwrite
 from tests.spark.small_table import rows_of
 
 DAYS = [("mon", 1), ("mon", 2), ("tue", 3), (None, 4), ("wed", 5)]

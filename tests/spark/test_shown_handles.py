@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import pennon.spark
 from pennon.spark import LanceTable
-from pennon.spark.options import ReadOptions, WriteOptions
+from pennon.spark.source.options import ReadOptions, WriteOptions
 from tests.spark.small_table import make
 
 SECRET = {"aws_secret_access_key": "hush"}

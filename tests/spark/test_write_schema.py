@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.spark import LanceTable, messages, row_write
+from pennon.spark import LanceTable, messages
+from pennon.spark.source import row_write
 
 TYPED = pa.schema(
     [

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.blob.pandas import described_by, holds_blobs
-from pennon.scan.blobs import locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn
+from pennon.scan.run.blobs import locate_blobs, read_ranges
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import is_description
 from pennon.schema.blob_arrays import list_lengths, with_items

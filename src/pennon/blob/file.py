@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pennon.core.units import KIB
 from pennon.errors import ArgumentError
-from pennon.scan.blobs import BlobRange
+from pennon.scan.run.blobs import BlobRange
 
 DEFAULT_BLOB_BUFFER_SIZE: Final = 512 * KIB
 """So many bytes are read at once where a caller reads less, front to back."""
@@ -23,7 +23,7 @@ class BlobFile(io.BufferedIOBase):
     """
 
     def __init__(self, inner: BlobRange, buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE) -> None:
-        """Take what `pennon.scan.blobs` found; ``buffer_size`` 0 reads nothing ahead."""
+        """Take what `pennon.scan.run.blobs` found; ``buffer_size`` 0 reads nothing ahead."""
         super().__init__()
         self.inner = inner
         self._buffer_size = check_buffer_size(buffer_size)

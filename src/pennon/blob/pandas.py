@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pennon.blob.file import BlobFile
 from pennon.errors import ArgumentError
-from pennon.scan.blobs import locate_blobs
+from pennon.scan.run.blobs import locate_blobs
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import BLOB
 from pennon.schema.field import Field

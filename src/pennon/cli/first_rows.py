@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pennon.io.store import Store
-from pennon.scan.execute import Scan, read_table
-from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import plan_scan_projection
+from pennon.scan.read.execute import Scan, read_table
+from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pennon.dataset.versions import Version as Version
     from pennon.dataset.versions import VersionRef as VersionRef
     from pennon.dataset.write_options import AutoCleanupConfig as AutoCleanupConfig
-    from pennon.scan.query import ColumnOrdering as ColumnOrdering
+    from pennon.scan.plan.query import ColumnOrdering as ColumnOrdering
     from pennon.scan.session import Session as Session
     from pennon.schema.lance_schema import LanceSchema as LanceSchema
 

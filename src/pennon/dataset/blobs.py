@@ -8,7 +8,7 @@ from typing import Any, Final
 from pennon.blob.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile, check_buffer_size, check_range
 from pennon.compat.arguments import row_ids, row_numbers
 from pennon.errors import ArgumentError
-from pennon.scan.blobs import (
+from pennon.scan.run.blobs import (
     BlobRows,
     blobs_by_addresses,
     blobs_by_ids,

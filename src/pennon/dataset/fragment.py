@@ -23,12 +23,12 @@ from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import live_row_count
+from pennon.scan.plan.take_plan import TakePlan, plan_take
 from pennon.scan.projection import MetaColumn
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import live_row_count
+from pennon.scan.run.take import take_batches, take_fragment_offsets
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take import take_batches, take_fragment_offsets
-from pennon.scan.take_plan import TakePlan, plan_take
 from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment

@@ -12,10 +12,10 @@ from pennon import ops
 from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.vector_models import IvfModel, PqModel
 from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError, UnsupportedError
+from pennon.index.vector.build.new_index import as_stored
 from pennon.index.vector.distance import metric_named
-from pennon.index.vector.new_index import as_stored
 from pennon.index.vector.rows import as_array, is_vector, vector_type
-from pennon.scan.plan import live_row_count
+from pennon.scan.read.tasks import live_row_count
 from pennon.schema.types import storage_type
 from pennon.table.fragment import Fragment
 

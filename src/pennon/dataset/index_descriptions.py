@@ -23,16 +23,16 @@ from pennon.index import registry
 from pennon.index.base import OpenIndex
 from pennon.index.files import IndexFiles, made_now
 from pennon.index.text.inverted import Inverted
-from pennon.index.text.making import shown_of
+from pennon.index.text.registry_entry import shown_of
+from pennon.index.vector.build.opened_index import StoredIndex, open_stored
+from pennon.index.vector.build.statistics import vector_details_of, vector_statistics
 from pennon.index.vector.rows import as_array
-from pennon.index.vector.statistics import vector_details_of, vector_statistics
-from pennon.index.vector.stored import StoredIndex, open_stored
-from pennon.scan.index_lookup import open_index
-from pennon.scan.known_indices import known_indices, why_not_asked
-from pennon.scan.moved_rows import indices_now
-from pennon.scan.plan import live_row_count
+from pennon.scan.plan.index_lookup import open_index
+from pennon.scan.plan.known_indices import known_indices, why_not_asked
+from pennon.scan.plan.moved_rows import indices_now
+from pennon.scan.read.tasks import live_row_count
+from pennon.scan.search.vector_indices import why_not_searched
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.vector_indices import why_not_searched
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import find_path, walk_paths
 from pennon.table.indices import SYSTEM, Index

@@ -1,4 +1,4 @@
-"""The indices of a dataset: made, described, brought up to date and dropped; `pennon.scan.index_lookup` asks them."""
+"""The indices of a dataset: made, described, brought up to date and dropped; `pennon.scan.plan.index_lookup` asks them."""
 
 from __future__ import annotations
 

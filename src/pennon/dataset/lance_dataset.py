@@ -30,9 +30,9 @@ from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.dataset.transactions import DatasetTransactions
 from pennon.dataset.versions import DatasetVersions
 from pennon.errors import ArgumentError
-from pennon.scan.plan import live_row_counts
-from pennon.scan.take import take_batches, take_offsets, take_row_ids
-from pennon.scan.take_plan import plan_take
+from pennon.scan.plan.take_plan import plan_take
+from pennon.scan.read.tasks import live_row_counts
+from pennon.scan.run.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.validate import validate
 
 _RENAMED = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
@@ -223,7 +223,7 @@ class LanceDataset(
 
         Raises ArgumentError for what cannot be answered.
         """
-        from pennon.scan.hybrid import Fusion  # noqa: PLC0415 - saves what searches: most scans do not
+        from pennon.scan.search.fusion import Fusion  # noqa: PLC0415 - saves what searches: most scans do not
 
         fusion = Fusion.of(k, candidates, constant)
         builder = ScannerBuilder(self).apply_defaults({"nearest": nearest})
@@ -275,7 +275,7 @@ class LanceDataset(
 
         Raises ArgumentError for what there is not, ColumnTypeError for values without an order.
         """
-        from pennon.scan.aggregates import aggregates_of  # noqa: PLC0415 - saves indices at open
+        from pennon.scan.run.aggregates import aggregates_of  # noqa: PLC0415 - saves indices at open
 
         return aggregates_of(self._snapshot, measures)
 

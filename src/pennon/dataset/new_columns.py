@@ -24,9 +24,9 @@ from pennon.ops.columns.merge import plan_merge
 from pennon.ops.columns.names import find_column
 from pennon.ops.columns.task import FragmentTask, run_columns
 from pennon.ops.source import as_reader
-from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import BATCH_ROWS_VARIABLE, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
+from pennon.scan.read.execute import Scan, read_batches
+from pennon.scan.read.tasks import BATCH_ROWS_VARIABLE, default_batch_rows, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.fragment import Fragment

@@ -22,24 +22,24 @@ from pennon.encoding.exact_batches import exact_batches, exact_table
 from pennon.encoding.large_columns import combined
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
-from pennon.scan.batches import rebatch
-from pennon.scan.counting import count_rows
-from pennon.scan.execute import READ_AHEAD_BYTES
-from pennon.scan.explain import analyze, explain, index_metrics, metrics, text_of_lines
-from pennon.scan.filter_exec import count_query, read_query, read_query_batches
 from pennon.scan.metrics import Meter, ScanReport
-from pennon.scan.plan import BATCH_ROWS_VARIABLE
+from pennon.scan.plan.query import BoundQuery, TextSearch, batch_rows, bind_query, plan_query
+from pennon.scan.plan.query import ScanOptions as ScanOptions
 from pennon.scan.projection import MetaColumn
-from pennon.scan.query import BoundQuery, TextSearch, batch_rows, bind_query, plan_query
-from pennon.scan.query import ScanOptions as ScanOptions
+from pennon.scan.read.batches import rebatch
+from pennon.scan.read.execute import READ_AHEAD_BYTES
+from pennon.scan.read.tasks import BATCH_ROWS_VARIABLE
+from pennon.scan.run.counting import count_rows
+from pennon.scan.run.explain import analyze, explain, index_metrics, metrics, text_of_lines
+from pennon.scan.run.filter import count_query, read_query, read_query_batches
+from pennon.scan.run.sort import read_in_order
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.sort import read_in_order
 from pennon.schema.check import is_blob_v2
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
-    from pennon.scan.full_text import TextScan
-    from pennon.scan.nearest import NearestScan
+    from pennon.scan.search.full_text import TextScan
+    from pennon.scan.search.nearest import NearestScan
 
 
 class LanceScanner(ArrowScanner):
@@ -76,10 +76,10 @@ class LanceScanner(ArrowScanner):
             message = "this scan searches nothing"
             raise ArgumentError(message)
         if isinstance(search, TextSearch):
-            from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
+            from pennon.scan.search.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
 
             return TextScan.of(snapshot, self._options)
-        from pennon.scan.nearest import NearestScan  # noqa: PLC0415 - as above
+        from pennon.scan.search.nearest import NearestScan  # noqa: PLC0415 - as above
 
         return NearestScan(snapshot, self._options, search)
 

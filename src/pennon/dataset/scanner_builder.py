@@ -12,16 +12,16 @@ from pennon.compat.arguments import check_columns, check_options
 from pennon.core.near_names import did_you_mean
 from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.scan.plan import check_batch_rows
-from pennon.scan.query import ColumnOrdering as ColumnOrdering
-from pennon.scan.query import ScanOptions, TextSearch, parse_columns, parse_predicate
-from pennon.scan.sort import sort_keys
+from pennon.scan.plan.query import ColumnOrdering as ColumnOrdering
+from pennon.scan.plan.query import ScanOptions, TextSearch, parse_columns, parse_predicate
+from pennon.scan.read.tasks import check_batch_rows
+from pennon.scan.run.sort import sort_keys
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
-    from pennon.scan.hybrid import Fusion, HybridScan
-    from pennon.scan.vector_query import VectorSearch
+    from pennon.scan.plan.vector_query import VectorSearch
+    from pennon.scan.search.fusion import Fusion, HybridScan
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
@@ -250,7 +250,7 @@ class ScannerBuilder:
         if self._late:
             message = f"the columns and the filter of a hybrid search cannot compute with _distance: {self._late}"
             raise ArgumentError(message)
-        from pennon.scan.hybrid import HybridScan  # noqa: PLC0415 - saves what searches: most scans do not
+        from pennon.scan.search.fusion import HybridScan  # noqa: PLC0415 - saves what searches: most scans do not
 
         vectors = replace(self._nearest, **self._search_options)
         texts = TextSearch(*self._text, **self._search_options)
@@ -267,7 +267,7 @@ class ScannerBuilder:
                 parse_columns(snapshot, late["columns"])
             parse_predicate(snapshot, late["filter"])
             return
-        from pennon.scan import nearest  # noqa: PLC0415 - saves what searches: most scans do not
+        from pennon.scan.search import nearest  # noqa: PLC0415 - saves what searches: most scans do not
 
         if "columns" in late:
             stored, expressions = nearest.parse_columns(snapshot, late["columns"], search)
@@ -304,7 +304,7 @@ class ScannerBuilder:
         """
         given = locals()
         del given["self"]
-        from pennon.scan.vector_query import vector_search  # noqa: PLC0415 - as above
+        from pennon.scan.plan.vector_query import vector_search  # noqa: PLC0415 - as above
 
         self._nearest = vector_search(self.ds.snapshot, **given)
         return self

@@ -11,8 +11,8 @@ from pennon.core.units import FieldId
 from pennon.dataset.index_descriptions import statistics_of
 from pennon.file.container.file import DataFile
 from pennon.file.describe import summarize
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import live_row_counts
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pennon.dataset.index_descriptions import stored_vectors
 from pennon.errors import ArgumentError
-from pennon.index.vector.new_index import batch_of
+from pennon.index.vector.build.new_index import batch_of
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest
+from pennon.core.kernels.gather import gather
 from pennon.core.units import MIB
-from pennon.encoding.kernels.gather import gather
 from pennon.encoding.read_protocol import Steps
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.search import find_equal_strings
 from pennon.expr.comparisons import comparison, conjuncts
+from pennon.expr.kernels.range_search import find_equal_strings
 from pennon.expr.tree import Column, Expression
 
 _COMPARED: Final[Mapping[str, Callable[..., Any]]] = {

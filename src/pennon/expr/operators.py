@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.among import find_among
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
 from pennon.expr.float_order import has_floats, one_form, one_key
+from pennon.expr.kernels.among import find_among
 from pennon.expr.rowwise import as_arrays, with_halves
 
 Operator: TypeAlias = Callable[..., Datum]

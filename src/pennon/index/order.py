@@ -18,8 +18,8 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.sorting import order_strings, order_words, places_of_strings
 from pennon.index.base import Values, joined
+from pennon.index.kernels.rows.sorting import order_strings, order_words, places_of_strings
 
 _SIGNED: Final[Mapping[int, tuple[pa.DataType, Any]]] = {
     8: (pa.int8(), np.int8),

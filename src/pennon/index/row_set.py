@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
-from pennon.encoding.kernels.row_ranges import (
+from pennon.index.kernels.rows.row_ranges import (
     are_in_bits,
     are_in_ranges,
     bits_of,

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.roaring import serialize_sets
-from pennon.encoding.kernels.roaring_ranges import parse_sets
+from pennon.index.kernels.rows.roaring_ranges import parse_sets
 from pennon.index.row_set import Numbers, RowSet
+from pennon.table.kernels.roaring import serialize_sets
 
 _ADDRESS_SET: Final = 1
 _TREEMAP: Final = 2

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.gather import scatter
 from pennon.core.thread_pools import Crew, map_all
-from pennon.encoding.kernels.gather import scatter
 from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
 

@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.mapping import Mapping
+from pennon.core.kernels.mapping import Mapping
 from pennon.errors import Breadcrumb, FormatError, NotFoundError, UnsupportedError
 from pennon.io.durable import (
     DurableWriter,

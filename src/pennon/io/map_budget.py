@@ -23,9 +23,9 @@ from itertools import count, islice
 from weakref import ReferenceType, ref
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.mapping import Mapping, mapped_bytes
 from pennon.core.thread_pools import in_forked_child
 from pennon.core.units import KIB, MIB
-from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 
 BUDGET_BYTES = 128 * MIB
 LONG_BYTES = 64 * KIB

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
+from pennon.core.kernels.gather import gather, total_size
+from pennon.core.kernels.mapping import Mapping
 from pennon.core.units import MIB
-from pennon.encoding.kernels.gather import gather, total_size
-from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, keeps_account, touch
 from pennon.io.pread import FileBehind, is_sparse

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.gather import gather_from_file
 from pennon.core.units import MIB
-from pennon.encoding.kernels.gather import gather_from_file
 from pennon.errors import Breadcrumb, FormatError
 
 FAR_BYTES: Final = MIB

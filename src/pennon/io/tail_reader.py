@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
-from pennon.encoding.kernels.gather import gather
+from pennon.core.kernels.gather import gather
 from pennon.io.mapped import as_ranges, byte_view, check_gather
 from pennon.io.store import ObjectReader
 

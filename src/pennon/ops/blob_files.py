@@ -30,7 +30,7 @@ from pennon.errors import ArgumentError, Breadcrumb
 from pennon.io import open_store
 from pennon.io.paths import has_dot_segments
 from pennon.io.store import ObjectReader, ObjectWriter, Store
-from pennon.scan.blobs import BlobKind, sidecar_path
+from pennon.scan.run.blobs import BlobKind, sidecar_path
 from pennon.schema.arrow import storage_field
 from pennon.schema.blob import Thresholds, has_blobs_v2, prepare_v2
 from pennon.schema.blob_arrays import change_batch

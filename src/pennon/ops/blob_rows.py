@@ -18,8 +18,8 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.errors import UnsupportedError
 from pennon.ops.blob_files import keep_place
-from pennon.scan.blobs import BlobKind, locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
+from pennon.scan.run.blobs import BlobKind, locate_blobs, read_ranges
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import described_v2, has_blobs_v2

@@ -22,11 +22,11 @@ import pyarrow as pa
 from pennon.io.store import Store
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import CommitPolicy, commit_transaction
-from pennon.ops.compact.row_history import with_history
+from pennon.ops.row_history import with_history
 from pennon.ops.write import FileLimits, WriteTask, as_version_holds, limits_for, write_fragments
-from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
+from pennon.scan.read.execute import Scan, read_batches
+from pennon.scan.read.tasks import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.check import check_writable

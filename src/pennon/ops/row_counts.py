@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.operations import DataReplacement

@@ -129,7 +129,7 @@ class Snapshot:
         return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key), make)
 
     def remember_take(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the plan of a take (`pennon.scan.take_plan`), as `remember_plan` does that of a scan."""
+        """Return the plan of a take (`pennon.scan.plan.take_plan`), as `remember_plan` does that of a scan."""
         return _made_lately(self._takes, MOST_TAKES, (os.getpid(), key), make)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:

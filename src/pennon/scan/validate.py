@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 from pennon.errors import Breadcrumb, FormatError
-from pennon.scan.file_columns import FileColumns
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.file_columns import FileColumns
+from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.validate_blobs import check_blobs
 from pennon.schema.arrow import storage_field

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from pennon.encoding.rows import Rows
 from pennon.errors import Breadcrumb, FormatError, NotFoundError
-from pennon.scan.blobs import BlobKind, sidecar_path
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.run.blobs import BlobKind, sidecar_path
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import describe_v2, holds_blobs_v2, with_blobs_v2
 from pennon.schema.blob_arrays import RowNumbers, change_blobs

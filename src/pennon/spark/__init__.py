@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 from pennon.core.extras import not_installed
 
 if TYPE_CHECKING:
-    from pennon.spark.functions import ingest as ingest
-    from pennon.spark.functions import read as read
-    from pennon.spark.functions import write as write
-    from pennon.spark.operations import convert as convert
     from pennon.spark.session import activate as activate
     from pennon.spark.session import local_session as local_session
-    from pennon.spark.source import LanceDataSource as LanceDataSource
-    from pennon.spark.table import LanceTable as LanceTable
-    from pennon.spark.table_functions import register as register
-    from pennon.spark.views import LanceView as LanceView
-    from pennon.spark.views import view as view
+    from pennon.spark.source.data_source import LanceDataSource as LanceDataSource
+    from pennon.spark.source.table_functions import register as register
+    from pennon.spark.table.functions import ingest as ingest
+    from pennon.spark.table.functions import read as read
+    from pennon.spark.table.functions import write as write
+    from pennon.spark.table.lance_table import LanceTable as LanceTable
+    from pennon.spark.table.operations import convert as convert
+    from pennon.spark.table.views import LanceView as LanceView
+    from pennon.spark.table.views import view as view
 
 __all__ = [
     "LanceDataSource",
@@ -40,17 +40,17 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "LanceDataSource": "pennon.spark.source",
-    "LanceTable": "pennon.spark.table",
-    "LanceView": "pennon.spark.views",
+    "LanceDataSource": "pennon.spark.source.data_source",
+    "LanceTable": "pennon.spark.table.lance_table",
+    "LanceView": "pennon.spark.table.views",
     "activate": "pennon.spark.session",
-    "convert": "pennon.spark.operations",
-    "ingest": "pennon.spark.functions",
+    "convert": "pennon.spark.table.operations",
+    "ingest": "pennon.spark.table.functions",
     "local_session": "pennon.spark.session",
-    "read": "pennon.spark.functions",
-    "register": "pennon.spark.table_functions",
-    "view": "pennon.spark.views",
-    "write": "pennon.spark.functions",
+    "read": "pennon.spark.table.functions",
+    "register": "pennon.spark.source.table_functions",
+    "view": "pennon.spark.table.views",
+    "write": "pennon.spark.table.functions",
 }
 
 

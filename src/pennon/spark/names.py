@@ -41,6 +41,12 @@ def name_parts(said: str) -> tuple[str, ...]:
     return (said,)
 
 
+def quoted(name: str) -> str:
+    """Return a column's name as SQL and Columns take it, whatever is in it."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"
+
+
 def check_new_names(schema: st.StructType, *, case_sensitive: bool) -> None:
     """Raise InvalidSchemaError for a schema without columns, and for names that Spark cannot tell apart.
 

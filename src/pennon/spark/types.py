@@ -1,6 +1,6 @@
 """Spark's types and Lance's; the table of both directions is in docs/spark.md.
 
-What exists keeps its types: `pennon.spark.table_fit` takes those of the table, and `pennon.spark.arrow_convert`
+What exists keeps its types: `pennon.spark.source.table_fit` takes those of the table, and `pennon.spark.arrow_convert`
 checks each value.  What is new gets the types of `lance_schema`: maps as marked lists of entries
 (see below), fixed-size lists where the option says so, and every field may be NULL, the
 keys of maps excepted.

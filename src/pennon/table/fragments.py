@@ -13,7 +13,6 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from pennon.encoding.kernels.manifest_fragments import find_fragments
 from pennon.errors import FormatError
 from pennon.schema.version import FileVersion
 from pennon.table.fragment import MAX_FRAGMENT_ID, MAX_ROWS, Fragment
@@ -23,6 +22,7 @@ from pennon.table.fragment_wire import (
     parse_one_of_many,
     serialize_fragments,
 )
+from pennon.table.kernels.manifest_fragments import find_fragments
 
 _START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)
 _HAS_DELETION, _HAS_ROW_IDS, _HAS_UNKNOWN, _IS_MIXED = 1, 2, 4, 8

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from pennon.encoding.kernels.roaring import serialize_sets
 from pennon.errors import FormatError, TooLargeError
+from pennon.table.kernels.roaring import serialize_sets
 
 Offsets = npt.NDArray[np.uint32]
 

@@ -8,7 +8,7 @@ from typing import Any
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import Rewritten, commit_compact
-from pennon.scan.plan import plan_tasks
+from pennon.scan.read.tasks import plan_tasks
 
 
 def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: Any) -> None:

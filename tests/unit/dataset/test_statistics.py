@@ -14,7 +14,7 @@ import pytest
 
 import pennon
 from pennon.errors import ArgumentError, ColumnTypeError
-from pennon.scan.execute import Scan, read_batches
+from pennon.scan.read.execute import Scan, read_batches
 
 DAY = dt.date(2026, 1, 1)
 EXACT = ("n", "d", "b")
@@ -45,7 +45,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         found.extend([(scan.projection.read.fields[0].name, scan.rows)] if scan.rows else [])
         return real(scan, *given, **named)
 
-    monkeypatch.setattr("pennon.scan.aggregates.read_batches", spy)
+    monkeypatch.setattr("pennon.scan.run.aggregates.read_batches", spy)
     return found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pennon.core.kernels.mapping import Mapping, mapped_bytes
 from pennon.core.units import MIB
-from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, Resident
 
 

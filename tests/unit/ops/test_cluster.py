@@ -16,7 +16,7 @@ from pennon.errors import ArgumentError, FormatError, UnsupportedError
 from pennon.ops.cluster.order import ADDRESS, RowOrder, count_below
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
-from pennon.scan.plan import plan_tasks
+from pennon.scan.read.tasks import plan_tasks
 from pennon.schema.arrow import schema_from_arrow
 from tests.property.programs.cluster import cluster as in_order
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.scan.plan import BATCH_ROWS_VARIABLE, default_batch_rows
+from pennon.scan.read.tasks import BATCH_ROWS_VARIABLE, default_batch_rows
 
 MIB = 1 << 20
 

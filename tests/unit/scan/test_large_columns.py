@@ -162,8 +162,8 @@ def test_rows_of_chunks_that_do_not_fit_one_array() -> None:
 @pytest.fixture
 def named(tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> pennon.LanceDataset:
     """Return a table whose dictionary column is too large to be written out."""
-    monkeypatch.setattr("pennon.scan.compute.WRITTEN_OUT_BYTES", LIMIT)
-    monkeypatch.setattr("pennon.scan.compute.LEAST_ITEM_BYTES", 10)
+    monkeypatch.setattr("pennon.scan.read.compute.WRITTEN_OUT_BYTES", LIMIT)
+    monkeypatch.setattr("pennon.scan.read.compute.LEAST_ITEM_BYTES", 10)
     items = ["c" * WIDTH, "a" * WIDTH, "b" * WIDTH]
     values = [None if n % 10 == 9 else items[n % 3] for n in range(ROWS)]
     table = pa.table({"id": range(ROWS), "d": pa.array(values).dictionary_encode()})

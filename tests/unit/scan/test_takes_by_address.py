@@ -10,8 +10,8 @@ import pytest
 
 import pennon
 from pennon.errors import OutOfRangeError
-from pennon.scan.take import take_addresses
-from pennon.scan.take_plan import plan_take
+from pennon.scan.plan.take_plan import plan_take
+from pennon.scan.run.take import take_addresses
 
 ROWS = 60
 

@@ -13,9 +13,9 @@ import pytest
 
 from pennon.errors import UnsupportedError
 from pennon.spark import LanceTable
-from pennon.spark.merge_builder import LanceMergeBuilder
-from pennon.spark.optimize_builder import LanceOptimizeBuilder
-from pennon.spark.table_builder import LanceTableBuilder
+from pennon.spark.table.builder import LanceTableBuilder
+from pennon.spark.table.merge_builder import LanceMergeBuilder
+from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
 
 _CLONE: Final = "target, isShallow=False, replace=False, properties=None"
 _COLUMN: Final = "colName, dataType, nullable=True, generatedAlwaysAs=None, generatedByDefaultAs=None, comment=None"

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 
 from pyarrow import allocate_buffer
 
-from pennon.encoding.kernels.mapping cimport is_mapped
+from pennon.core.kernels.mapping cimport is_mapped
 from pennon.errors import FormatError
 
 cdef extern from "Python.h":

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.touched import ChunkTable
+from pennon.encoding.kernels.chunk_lookup import ChunkTable
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
@@ -54,7 +54,7 @@ def pick_pieces(
     """Return rows of several pages, one after the other.
 
     ``tables``, ``files``, ``cuts``, ``starts`` and ``ends`` are those of
-    `pennon.encoding.kernels.touched.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` in file f is
+    `pennon.encoding.kernels.chunk_lookup.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` in file f is
     ``data[f][positions[i] - origins[f]:]``.  The values go to ``lent`` where that is given, as it may be of rows
     that are one value of whole bytes each; it has just the room that they take.
 

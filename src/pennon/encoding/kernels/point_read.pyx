@@ -16,7 +16,7 @@ from pennon.encoding.kernels.picked cimport (
     OTHER_VALUES, Picked, Symbols, Vector, append, pick_values
 )
 from pennon.encoding.kernels.streams cimport BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels
-from pennon.encoding.kernels.touched cimport ChunkTable
+from pennon.encoding.kernels.chunk_lookup cimport ChunkTable
 from pennon.errors import FormatError
 
 cdef enum:

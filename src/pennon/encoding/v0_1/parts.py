@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.gather import gather, scatter
 from pennon.encoding.arrow_buffers import Bytes
-from pennon.encoding.kernels.gather import gather, scatter
 
 
 @dataclass(frozen=True, slots=True, eq=False)

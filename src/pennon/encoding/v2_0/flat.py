@@ -22,12 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
+from pennon.core.kernels.gather import gather
 from pennon.core.units import KIB, bytes_for_bits
 from pennon.encoding.arrow_buffers import EMPTY, values_of
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.decompress import deflate, inflate
 from pennon.encoding.kernels.bits import pick_bits
-from pennon.encoding.kernels.gather import gather
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows

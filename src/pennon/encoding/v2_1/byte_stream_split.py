@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.kernels.rle_encode import split_streams
 from pennon.encoding.kernels.runs import join_streams
-from pennon.encoding.kernels.squeeze import split_streams
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression

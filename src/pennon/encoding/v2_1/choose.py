@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 
 from pennon.encoding.kernels.pack import block_widths
-from pennon.encoding.kernels.squeeze import count_runs
+from pennon.encoding.kernels.rle_encode import count_runs
 from pennon.encoding.v2_1.bitpacked import encode_inline, packed_bytes
 from pennon.encoding.v2_1.blob_page import encode_blob_page
 from pennon.encoding.v2_1.byte_stream_split import encode_byte_stream_split

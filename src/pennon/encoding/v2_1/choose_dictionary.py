@@ -12,7 +12,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
-from pennon.encoding.kernels.squeeze import count_runs, hash_pieces, tally
+from pennon.encoding.kernels.rle_encode import count_runs, hash_pieces, tally
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.values import (

@@ -26,7 +26,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, block_bytes
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
-from pennon.encoding.kernels.touched import ChunkTable, flat_table
+from pennon.encoding.kernels.chunk_lookup import ChunkTable, flat_table
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.errors import FormatError, TooLargeError
 

@@ -22,8 +22,8 @@ from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, 
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.interleave import interleave
-from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
+from pennon.encoding.kernels.full_zip import place_sized, unzip, unzip_sized
+from pennon.encoding.kernels.interleave_bytes import interleave
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows

@@ -19,7 +19,7 @@ from pennon.encoding.arrow_buffers import (
     values_of,
     without_hidden_bytes,
 )
-from pennon.encoding.kernels.squeeze import fill_nulls
+from pennon.encoding.kernels.rle_encode import fill_nulls
 from pennon.encoding.v2_1.values import (
     WORD_TYPES,
     DictionaryValues,

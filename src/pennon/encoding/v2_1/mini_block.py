@@ -23,7 +23,7 @@ from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block
 from pennon.encoding.kernels.chunks import put_together
 from pennon.encoding.kernels.miniblocks import split_chunks
-from pennon.encoding.kernels.rowplaces import place_rows
+from pennon.encoding.kernels.row_positions import place_rows
 from pennon.encoding.kernels.shred import index_rows
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
-from pennon.encoding.kernels.squeeze import count_runs
+from pennon.encoding.kernels.rle_encode import count_runs
 from pennon.encoding.v2_1.values import WORD_TYPES, FixedValues, StringValues, Values
 
 _FIRST = 32

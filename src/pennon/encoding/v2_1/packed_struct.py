@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.kernels.gather import gather
 from pennon.core.memory import room
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
-from pennon.encoding.kernels.gather import gather
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.kernels.gather import gather, total_size
 from pennon.core.memory import room
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import (
@@ -19,7 +20,6 @@ from pennon.encoding.block import (
     VariableBlock,
 )
 from pennon.encoding.kernels.bits import pick_bits
-from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 

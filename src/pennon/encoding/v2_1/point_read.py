@@ -22,8 +22,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import room
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
+from pennon.encoding.kernels.chunk_lookup import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
-from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
@@ -253,7 +253,7 @@ _ONE_RANGE = np.array([0, 1], np.int64)
 
 @dataclass(slots=True, eq=False)  # frozen ones take longer to make
 class Found:
-    """The chunks that hold some rows; see `pennon.encoding.kernels.touched.find_pieces`."""
+    """The chunks that hold some rows; see `pennon.encoding.kernels.chunk_lookup.find_pieces`."""
 
     pages: Sequence[KnownPage]
     rows: CutRows

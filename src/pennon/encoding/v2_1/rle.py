@@ -20,8 +20,8 @@ from pennon.core.memory import room
 from pennon.core.runs import run_starts
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.kernels.rle_encode import count_runs, encode_runs
 from pennon.encoding.kernels.runs import expand_runs
-from pennon.encoding.kernels.squeeze import count_runs, encode_runs
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression

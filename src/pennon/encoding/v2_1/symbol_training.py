@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.gather import gather
 from pennon.core.runs import run_starts
 from pennon.core.thread_pools import both
 from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
-from pennon.encoding.kernels.gather import gather
 from pennon.encoding.symbol_table import IN_USE, MAGIC
 from pennon.encoding.v2_1.values import StringValues
 

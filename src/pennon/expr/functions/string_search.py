@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.word_characters import words
-from pennon.encoding.kernels.search import find_in_strings
 from pennon.expr.cast import Datum
+from pennon.expr.kernels.range_search import find_in_strings
 
 _WILD = frozenset("%_\\")
 _CLASSES = frozenset("dDwWsSbB")

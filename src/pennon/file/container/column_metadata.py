@@ -19,9 +19,9 @@ from typing import Final, TypeAlias, overload
 
 from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError
 from pennon.file.container.footer import MAX_ROWS
+from pennon.file.kernels.column_metadata import find_pages
 
 _U64: Final = 1 << 64
 

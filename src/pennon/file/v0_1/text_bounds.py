@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes
-from pennon.encoding.kernels.extremes import string_extremes
+from pennon.file.kernels.extremes import string_extremes
 
 MOST_BYTES: Final = 64
 LEAST_CUT: Final = MOST_BYTES - 3

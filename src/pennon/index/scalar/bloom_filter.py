@@ -21,13 +21,13 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.bloom import insert_fixed, insert_varied
 from pennon.errors import ArgumentError, FormatError
 from pennon.expr.functions.string_search import is_itself
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
 from pennon.index.scalar.xxhash import xxhash64

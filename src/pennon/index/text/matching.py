@@ -21,8 +21,8 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import distinct
-from pennon.encoding.kernels.best_documents import score_any, score_every
-from pennon.encoding.kernels.postings import add_scores, find_frequencies
+from pennon.index.kernels.text.best_documents import score_any, score_every
+from pennon.index.kernels.text.postings import add_scores, find_frequencies
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics

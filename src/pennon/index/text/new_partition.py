@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.postings_write import (
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.kernels.text.postings_write import (
     encode_impacts,
     encode_position_lists,
     encode_positions,
     encode_postings,
 )
-from pennon.file.container.writer import DataFileWriter
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics, share

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.posting_lists import decode_lists
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.kernels.text.posting_lists import decode_lists
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.parameters import BLOCK_SIZES

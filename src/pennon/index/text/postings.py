@@ -27,13 +27,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.postings import (
+from pennon.errors import FormatError
+from pennon.index.kernels.text.postings import (
     decode_blocks,
     decode_position_lists,
     decode_positions,
     first_docs,
 )
-from pennon.errors import FormatError
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import share

@@ -31,10 +31,10 @@ from typing import Final
 
 import numpy as np
 
-from pennon.encoding.kernels.crc32c import crc32c
-from pennon.encoding.kernels.token_nodes import write_nodes
-from pennon.encoding.kernels.token_walk import find_key, walk
 from pennon.errors import FormatError
+from pennon.index.kernels.text.crc32c import crc32c
+from pennon.index.kernels.text.token_nodes import write_nodes
+from pennon.index.kernels.text.token_walk import find_key, walk
 
 _HEADER: Final = struct.pack("<QQ", 3, 0)
 _FOOTER: Final = struct.Struct("<QQI")

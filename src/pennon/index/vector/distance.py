@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.encoding.kernels.distances import differing_bits, vector_distances
 from pennon.errors import ArgumentError
+from pennon.index.kernels.vectors.distances import differing_bits, vector_distances
 from pennon.index.vector.base import Floats2D
 from pennon.index.vector.lengths import lengths_of, scaled_where_unusual, usual_length
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all
-from pennon.encoding.kernels.clusters import add_rows, nearest
+from pennon.index.kernels.vectors.clusters import add_rows, nearest
 from pennon.index.vector.rows import Floats, Matrix
 
 Found = npt.NDArray[np.int32]

@@ -17,11 +17,11 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
-from pennon.index.vector import hnsw as graphs
+from pennon.index.vector import hnsw_graph as graphs
 from pennon.index.vector.code_columns import values_of
-from pennon.index.vector.codes import Codes, Quantizer
-from pennon.index.vector.hnsw import Graph, GraphPlan
+from pennon.index.vector.hnsw_graph import Graph, GraphPlan
 from pennon.index.vector.layout import ROWS, check_rows
+from pennon.index.vector.quantizer import Codes, Quantizer
 from pennon.index.vector.wire import Partitions, Vectors
 
 _Column = TypeVar("_Column", "pa.Array[Any]", Vectors)

@@ -24,9 +24,9 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Column
-from pennon.scan.arrays import int64_array
-from pennon.scan.query import ColumnOrdering
-from pennon.scan.sort import sort_keys, total_order
+from pennon.scan.plan.query import ColumnOrdering
+from pennon.scan.read.arrays import int64_array
+from pennon.scan.run.sort import sort_keys, total_order
 from pennon.schema.field import Schema
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]

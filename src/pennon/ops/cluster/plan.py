@@ -13,7 +13,7 @@ from pennon.ops.cluster.task import SLICE_BYTES, Clustering
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import task_of
 from pennon.ops.row_counts import completed
-from pennon.scan.plan import live_row_count
+from pennon.scan.read.tasks import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.width import row_bytes

@@ -37,13 +37,13 @@ from pennon.ops.cluster.order import (
     cut_points,
     order_of,
 )
-from pennon.ops.compact.row_history import RowHistory
 from pennon.ops.convert import without_hidden_values
+from pennon.ops.row_history import RowHistory
 from pennon.ops.write import WriteTask, write_fragments
-from pennon.scan.arrays import int64_array
-from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
-from pennon.scan.plan import ScanTask, default_batch_rows
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection, plan_take_projection
+from pennon.scan.read.arrays import int64_array
+from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.read.tasks import ScanTask, default_batch_rows
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import has_blobs_v2
 from pennon.schema.project import quoted

@@ -30,9 +30,9 @@ from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.columns.merge import check_nulls
 from pennon.ops.columns.task import rows_at_once
 from pennon.scan.deletion_mask import LiveRows
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.run.take import check_offsets
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take import check_offsets
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1
 from pennon.table.apply.rows import by_id

@@ -24,8 +24,8 @@ from pennon.ops.blob_files import BlobFiles, BlobRule
 from pennon.ops.columns.fill_deleted import with_deleted_rows
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.write import new_file_name
-from pennon.scan.file_columns import FileColumns
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.file_columns import FileColumns
+from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.field import Field, Schema

@@ -19,8 +19,8 @@ from pennon.expr.parse import parse_column
 from pennon.expr.tree import Cast, Column, Expression, Literal
 from pennon.file.container.input_check import InputCheck
 from pennon.ops.columns.task import Place
-from pennon.scan.compute import Computed
 from pennon.scan.projection import Projection
+from pennon.scan.read.compute import Computed
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.blob import described_v2
 from pennon.schema.field import Schema

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from pennon.errors import InvalidSchemaError
 from pennon.ops.columns.task import rows_at_once
-from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import plan_take_projection
+from pennon.scan.read.execute import Scan, read_batches
+from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.project import quoted, resolve

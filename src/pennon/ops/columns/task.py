@@ -22,10 +22,10 @@ from pennon.errors import SchemaMismatchError
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import DEFAULT_BATCH_BYTES, plan_tasks
 from pennon.scan.projection import Projection
+from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import DEFAULT_BATCH_BYTES, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import has_blobs_v2
 from pennon.schema.field import Schema

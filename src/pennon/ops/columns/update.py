@@ -23,8 +23,8 @@ from pennon.ops.columns.merge import ROW_NAMES, check_nulls, check_right_key, fi
 from pennon.ops.columns.names import check_written
 from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once
 from pennon.ops.fit import fit_schema
-from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.projection import Projection, plan_scan_projection
+from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema

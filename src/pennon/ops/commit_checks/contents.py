@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.errors import Breadcrumb, NotFoundError, SchemaMismatchError
-from pennon.scan.file_columns import FileColumns
+from pennon.scan.read.file_columns import FileColumns
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.named_fields import NamedField, Step, named_fields

@@ -11,7 +11,7 @@ from pennon.core.units import ColumnIndex, FieldId
 from pennon.errors import Breadcrumb, FormatError, NotFoundError, SchemaMismatchError
 from pennon.io.store import Store
 from pennon.ops.commit_checks.contents import Contents, contents_of
-from pennon.scan.file_columns import FileColumns
+from pennon.scan.read.file_columns import FileColumns
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.named_fields import NamedField, named_fields

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from pennon.index.row_sets_wire import serialize_treemap
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.moved_rows import read_reuse
+from pennon.scan.plan.moved_rows import read_reuse
+from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import ExternalFile, Fragment
 from pennon.table.fragment_reuse import FragmentDigest, ReuseGroup, ReuseVersion

@@ -17,9 +17,9 @@ from pennon.index.registry import kind_of, stores_row_ids
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import of_fragments
 from pennon.ops.index.create import plan_like
-from pennon.scan.fragment_reader import live_addresses
-from pennon.scan.known_indices import known_indices
-from pennon.scan.moved_rows import covered_now, has_all, moved_rows, named_now
+from pennon.scan.plan.known_indices import known_indices
+from pennon.scan.plan.moved_rows import covered_now, has_all, moved_rows, named_now
+from pennon.scan.read.fragment_reader import live_addresses
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index, RewrittenIndex
 from pennon.table.operations import RewriteGroup

@@ -26,14 +26,14 @@ from pennon.ops.compact.deferred_remap import (
 )
 from pennon.ops.compact.moved_indices import moved_indices
 from pennon.ops.compact.options import CompactOptions
-from pennon.ops.compact.row_history import with_history
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_counts import completed
+from pennon.ops.row_history import with_history
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
-from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
-from pennon.scan.moved_rows import indices_now
-from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
+from pennon.scan.plan.moved_rows import indices_now
 from pennon.scan.projection import plan_scan_projection
+from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.read.tasks import default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion

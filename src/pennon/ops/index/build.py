@@ -40,15 +40,15 @@ from pennon.index.registry import (
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
-from pennon.index.vector.train import Done
+from pennon.index.vector.build.train import Done
 from pennon.ops.bars import bar, counted
 from pennon.ops.index.kinds import user_name
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.moved_rows import covered_now, has_all, moved_rows
-from pennon.scan.plan import ScanTask, default_batch_rows, live_row_count, plan_tasks
+from pennon.scan.plan.moved_rows import covered_now, has_all, moved_rows
 from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import ScanTask, default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema

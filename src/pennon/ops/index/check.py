@@ -30,15 +30,15 @@ from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import Numbers
 from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.inverted import Inverted
+from pennon.index.vector.build.opened_index import open_stored
+from pennon.index.vector.build.partitions import sorted_by_partition
 from pennon.index.vector.distance import DOT
-from pennon.index.vector.partitions import sorted_by_partition
-from pennon.index.vector.stored import open_stored
 from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import plan_like
 from pennon.ops.index.vectors import has_vectors
-from pennon.scan.known_indices import known_indices
-from pennon.scan.moved_rows import moved_rows
-from pennon.scan.plan import live_row_count, plan_tasks
+from pennon.scan.plan.known_indices import known_indices
+from pennon.scan.plan.moved_rows import moved_rows
+from pennon.scan.read.tasks import live_row_count, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index

@@ -27,7 +27,7 @@ from pennon.ops.index.build import (
     path_of,
 )
 from pennon.ops.index.kinds import message_name, user_name
-from pennon.scan.plan import plan_tasks
+from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.table.fragment import Fragment

@@ -12,13 +12,13 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
 from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
-from pennon.ops.compact.row_history import has_moved_rows, live_row_ids
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.check import wrong_segments
 from pennon.ops.index.create import build_index, fits_column, plan_like
 from pennon.ops.index.vectors import has_vectors, optimized_vectors
-from pennon.scan.known_indices import known_indices
-from pennon.scan.moved_rows import moved_rows
+from pennon.ops.row_history import has_moved_rows, live_row_ids
+from pennon.scan.plan.known_indices import known_indices
+from pennon.scan.plan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index

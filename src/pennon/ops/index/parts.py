@@ -83,10 +83,10 @@ def merge_parts(snapshot: Snapshot, index_uuid: str, kind: str) -> None:
 
 
 def _merge(snapshot: Snapshot, folder: str, settings: Sequence[str]) -> None:
-    from pennon.index.text import rewriting  # noqa: PLC0415 - saves text indices: few tables have any
+    from pennon.index.text import merge  # noqa: PLC0415 - saves text indices: few tables have any
 
     new = new_folder(snapshot, PurePosixPath(folder).name, {})
-    rewriting.merge_parts(files_in(snapshot, f"{folder}/{STAGING}"), settings, new)
+    merge.merge_parts(files_in(snapshot, f"{folder}/{STAGING}"), settings, new)
 
 
 def _check_kind(kind: str) -> None:

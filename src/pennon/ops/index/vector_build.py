@@ -22,16 +22,16 @@ from pennon.index.files import made_now
 from pennon.index.new_files import OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
+from pennon.index.vector.build.merge import merge_indices
+from pennon.index.vector.build.new_index import write_index
+from pennon.index.vector.build.opened_index import open_stored
+from pennon.index.vector.build.partitions import sorted_by_partition
+from pennon.index.vector.build.train import can_train, sample_rows, train
 from pennon.index.vector.details_wire import settings_of, vector_details
-from pennon.index.vector.merge import merge_indices
 from pennon.index.vector.model import Model
-from pennon.index.vector.new_index import write_index
-from pennon.index.vector.open import open_vector_index
-from pennon.index.vector.partitions import sorted_by_partition
 from pennon.index.vector.rows import Matrix, is_vector, usable, vector_type
+from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.settings import VectorSettings
-from pennon.index.vector.stored import open_stored
-from pennon.index.vector.train import can_train, sample_rows, train
 from pennon.ops.index.build import (
     THREADS,
     Builder,
@@ -41,12 +41,12 @@ from pennon.ops.index.build import (
     leaf_of_index,
     path_of,
 )
-from pennon.scan.moved_rows import covered_now
-from pennon.scan.plan import live_row_count
+from pennon.scan.plan.moved_rows import covered_now
+from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.projection import plan_scan_projection
+from pennon.scan.read.tasks import live_row_count
+from pennon.scan.run.take import take_fragment_offsets
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take import take_fragment_offsets
-from pennon.scan.take_plan import TakePlan
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.types import storage_type
 from pennon.schema.width import row_bytes

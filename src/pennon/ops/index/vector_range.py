@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from pennon.ops.index.vector_build import VectorBuild, sample_vectors
-from pennon.scan.plan import live_row_count
+from pennon.scan.read.tasks import live_row_count
 from pennon.table.fragment import Fragment
 
 _SAMPLED_ROWS: Final = 1024

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, TypeAlias
 
-from pennon.index.vector.blocks import cut_blocks, gathered
-from pennon.index.vector.join import join_parts
-from pennon.index.vector.new_index import write_index
+from pennon.index.vector.build.concatenate import join_parts
+from pennon.index.vector.build.new_index import write_index
+from pennon.index.vector.build.shuffle_blocks import cut_blocks, gathered
 from pennon.ops.index.vector_build import VectorBuild
-from pennon.scan.plan import ScanTask
+from pennon.scan.read.tasks import ScanTask
 from pennon.table.indices import Index
 
 _PARTS_OF_WRITER: Final = 4

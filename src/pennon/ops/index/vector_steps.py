@@ -29,12 +29,12 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.file.facade import split_path
 from pennon.file.open import create_container_file, open_data_file
 from pennon.index.files import IndexFile, whole_numbers
+from pennon.index.vector.build.merge import windows
+from pennon.index.vector.build.new_index import batch_of, write_index
+from pennon.index.vector.build.partitions import coder_of, sorted_by_partition
 from pennon.index.vector.code_columns import matrix_of
 from pennon.index.vector.layout import ROWS
-from pennon.index.vector.merge import windows
 from pennon.index.vector.model import Coded, Model
-from pennon.index.vector.new_index import batch_of, write_index
-from pennon.index.vector.partitions import coder_of, sorted_by_partition
 from pennon.index.vector.rows import Matrix
 from pennon.io import open_store
 from pennon.io.store import Store

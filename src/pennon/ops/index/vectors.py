@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.vector.build.opened_index import open_stored
+from pennon.index.vector.build.train import Done
 from pennon.index.vector.rows import is_vector
-from pennon.index.vector.stored import open_stored
-from pennon.index.vector.train import Done
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of
 from pennon.ops.index.create import build_index, check_name, in_folder, new_name
@@ -23,7 +23,7 @@ from pennon.ops.index.vector_build import (
     plan_vectors_like,
 )
 from pennon.ops.index.vector_range import warn_outside_range
-from pennon.scan.moved_rows import covered_now
+from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.types import storage_type

@@ -26,15 +26,15 @@ from pennon.ops.merge_insert.keys import ABSENT
 from pennon.ops.merge_insert.source import Source, one_batch, quoted
 from pennon.ops.rows.deletion_vectors import Removal, remove_each
 from pennon.ops.rows.find_rows import GROUP_ROWS, Rows, bind_search
-from pennon.scan.batches import empty_batch
-from pennon.scan.compute import ROWS_AT_ONCE
-from pennon.scan.execute import Scan, read_table
-from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filter_exec import read_query
-from pennon.scan.late_materialization import true_rows
-from pennon.scan.plan import ScanTask, live_row_counts, plan_tasks
+from pennon.scan.plan.query import plan_query
+from pennon.scan.predicate import Predicate, SqlPredicate
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
-from pennon.scan.query import plan_query
+from pennon.scan.read.batches import empty_batch
+from pennon.scan.read.compute import ROWS_AT_ONCE
+from pennon.scan.read.execute import Scan, read_table
+from pennon.scan.read.late_materialization import true_rows
+from pennon.scan.read.tasks import ScanTask, live_row_counts, plan_tasks
+from pennon.scan.run.filter import read_query
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow, schema_to_arrow
 from pennon.schema.blob import described_v2

@@ -8,7 +8,7 @@
 
 Where the data has but some of the columns, or of a struct's fields, updated rows keep the others: they are read and written
 again with the row, or, if asked, the columns of the data are written anew beside the others
-(`pennon.ops.rows.rewrite_columns`).
+(`pennon.ops.merge_insert.rewrite_columns`).
 
 Two merges that add the same new key must not both succeed.  So a commit that adds rows is refused
 if anybody else added or changed rows since, and the merge is done again on the newest version.
@@ -28,10 +28,10 @@ from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
 from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask, plan_among
+from pennon.ops.merge_insert.rewrite_columns import PatchTask
 from pennon.ops.merge_insert.source import Source
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import Rows, plan_groups
-from pennon.ops.rows.rewrite_columns import PatchTask
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot

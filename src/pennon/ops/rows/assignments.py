@@ -15,7 +15,7 @@ from pennon.expr.cast import cast
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Cast, Expression, Literal
 from pennon.ops.rows.rewrite_rows import Moved
-from pennon.scan.filter import parse_expression
+from pennon.scan.predicate import parse_expression
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.schema.arrow import schema_to_arrow, storage_field
 from pennon.schema.field import Field, Schema

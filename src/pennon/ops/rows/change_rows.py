@@ -33,8 +33,8 @@ from pennon.ops.rows.deletion_vectors import Removal, remove_rows
 from pennon.ops.rows.find_rows import Rows
 from pennon.ops.rows.rewrite_rows import Moved, OldRows, with_ids
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
-from pennon.scan.batches import empty_batch
 from pennon.scan.projection import Projection, plan_take_projection
+from pennon.scan.read.batches import empty_batch
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.project import quoted

@@ -22,9 +22,9 @@ from pennon.ops.rows.find_rows import (
     plan_groups,
 )
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.filter import Predicate
-from pennon.scan.plan import live_row_counts
-from pennon.scan.query import BoundQuery
+from pennon.scan.plan.query import BoundQuery
+from pennon.scan.predicate import Predicate
+from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.table.commit.loop import LONG_AGO
 from pennon.table.manifest import Manifest

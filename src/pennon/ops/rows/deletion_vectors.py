@@ -15,9 +15,9 @@ from pennon.core.runs import distinct
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import FragmentId
 from pennon.ops.rows.find_rows import Rows
-from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.run.take import check_offsets
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take import check_offsets
 from pennon.table.deletion import write_deletions
 from pennon.table.fragment import Fragment
 

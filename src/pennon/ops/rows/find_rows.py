@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.expr.tree import Literal
-from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filter_exec import read_query_batches
-from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import live_row_counts
+from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_query, parse_predicate, plan_query
+from pennon.scan.predicate import Predicate, SqlPredicate
 from pennon.scan.projection import MetaColumn
-from pennon.scan.query import BoundQuery, ScanOptions, bind_query, parse_predicate, plan_query
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import live_row_counts
+from pennon.scan.run.filter import read_query_batches
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 

@@ -22,13 +22,13 @@ from pennon.ops.blob_rows import RewrittenBlobs
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.rows.find_rows import Rows
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
-from pennon.scan.batches import cut_batches, empty_batch
-from pennon.scan.columns import show_columns
-from pennon.scan.fields import REMOTE_ROW_COST_BYTES, ROW_COST_BYTES
-from pennon.scan.fragment_reader import FragmentReader, PreparedRead
-from pennon.scan.late_materialization import Cover
-from pennon.scan.plan import bytes_per_row
+from pennon.scan.plan.filter_columns import REMOTE_ROW_COST_BYTES, ROW_COST_BYTES
 from pennon.scan.projection import Projection
+from pennon.scan.read.batches import cut_batches, empty_batch
+from pennon.scan.read.columns import show_columns
+from pennon.scan.read.fragment_reader import FragmentReader, PreparedRead
+from pennon.scan.read.late_materialization import Cover
+from pennon.scan.read.tasks import bytes_per_row
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.blob import has_blobs_v2

@@ -30,8 +30,8 @@ from pennon.ops.rows.find_rows import (
 )
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.filter import Predicate
-from pennon.scan.query import BoundQuery
+from pennon.scan.plan.query import BoundQuery
+from pennon.scan.predicate import Predicate
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.table.fragment import Fragment

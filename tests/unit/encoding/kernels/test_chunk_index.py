@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
-from pennon.encoding.kernels.touched import find_pieces, flat_table
+from pennon.encoding.kernels.chunk_lookup import find_pieces, flat_table
 
 MOST = 1 << 16
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from pennon.encoding.kernels import fastlanes
+from pennon.encoding.kernels.full_zip import place_sized, unzip, unzip_sized
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.packed_rows import split_rows
-from pennon.encoding.kernels.rowplaces import place_rows
+from pennon.encoding.kernels.row_positions import place_rows
 from pennon.encoding.kernels.runs import expand_runs, join_streams
 from pennon.encoding.kernels.strings import pick_strings
-from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.errors import FormatError
 from tests.seeds import each_seed
 

@@ -12,8 +12,8 @@ import pytest
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, SparseRead
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
+from pennon.encoding.kernels.chunk_lookup import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
-from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.choose import encode_page

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pennon.encoding.kernels.chunk_lookup import ChunkTable
 from pennon.encoding.kernels.pack import pack_blocks
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
-from pennon.encoding.kernels.touched import ChunkTable
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage
 from pennon.errors import FormatError

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.encoding.kernels.crc32c import crc32c
 from pennon.errors import FormatError
+from pennon.index.kernels.text.crc32c import crc32c
 from pennon.index.text.token_fst import TokenFst, write_fst
 from pennon.index.text.token_set import FstTokens, TableTokens
 

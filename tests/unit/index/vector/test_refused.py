@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import FormatError, UnsupportedError
-from pennon.index.vector.codes import Pairs
 from pennon.index.vector.file_settings import Settings, metric_of, parsed
-from pennon.index.vector.hnsw import Graph, GraphPlan
-from pennon.index.vector.pq import ProductQuantizer
-from pennon.index.vector.rq import RabitQuantizer
-from pennon.index.vector.sq import ScalarQuantizer
+from pennon.index.vector.hnsw_graph import Graph, GraphPlan
+from pennon.index.vector.quantizer import Pairs
+from pennon.index.vector.quantizers.pq import ProductQuantizer
+from pennon.index.vector.quantizers.rq import RabitQuantizer
+from pennon.index.vector.quantizers.sq import ScalarQuantizer
 from pennon.index.vector.wire import parse_index, parse_partitions, parse_tensor
 from pennon.proto import vector_index_pb2 as pb
 

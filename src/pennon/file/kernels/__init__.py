@@ -1,0 +1,1 @@
+"""Compiled loops of file metadata and statistics."""

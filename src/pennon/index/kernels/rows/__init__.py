@@ -1,0 +1,1 @@
+"""Compiled loops over row ids: sets, ranges, sorting, Bloom filters."""

@@ -1,0 +1,1 @@
+"""Compiled loops of full-text indices: tokens, posting lists, BM25."""

@@ -1,0 +1,1 @@
+"""Compiled loops of vector indices: distances, heaps, graphs, RaBitQ."""

@@ -1,0 +1,1 @@
+"""Builds of vector indices: training, partitions, shuffles, graphs, merges."""

@@ -1,0 +1,70 @@
+"""FLAT: vectors as they are; by cosine divided by their norms.
+
+Column ``flat: fixed_size_list<T>[dim]`` of float16, float32 or float64, or of bytes for ``hamming``.
+Source: reference index-vector, 2.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import UnsupportedError
+from pennon.index.files import IndexFile
+from pennon.index.vector.code_columns import kept_rows, list_type
+from pennon.index.vector.quantizer import Apart, Asked, Everywhere, RowCodes
+from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.wire import Vectors
+
+_VECTORS: Final = "flat"
+_TYPES: Final[dict[pa.DataType, np.dtype[Any]]] = {
+    pa.float16(): np.dtype(np.float32),
+    pa.float32(): np.dtype(np.float32),
+    pa.float64(): np.dtype(np.float64),
+    pa.uint8(): np.dtype(np.uint8),
+}
+"""By the type of the items: what they are compared as."""
+
+
+class Flat:
+    """Vectors as they are."""
+
+    kind: Final = "FLAT"
+    columns: Final = (_VECTORS,)
+    size_bytes: Final = 0
+    bits: Final = 8
+    parts: Final = 0
+
+    def __init__(self, file: IndexFile, metric: str, dimension: int) -> None:
+        """Look at the column.  Raises FormatError, UnsupportedError."""
+        items = list_type(file, _VECTORS, dimension)
+        if (items == pa.uint8()) != (metric == "hamming") or items not in _TYPES:
+            message = f"{file.source.path}: vectors of {items} by {metric} are not read"
+            raise UnsupportedError(message)
+        self._metric, self._type = metric, _TYPES[items]
+        self.row_bytes = dimension * self._type.itemsize
+
+    def check(self, file: IndexFile) -> None:
+        """See `Quantizer.check`: done as it is made."""
+
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes:
+        """See `Quantizer.codes`."""
+        values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
+        rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
+        # walks compare few rows, which gains nothing
+        is_cut = self._type == np.float32 and not by_rows
+        return RowCodes(rows, CutRows(rows) if is_cut else None)
+
+    def asks(self, vectors: Vectors) -> Everywhere:
+        """See `Quantizer.asks`."""
+        queries = np.ascontiguousarray(vectors, self._type)
+        if self._metric == "hamming":
+            return Everywhere(Asked(Apart.BITS, queries))
+        is_long = self._type == np.float64
+        if self._metric == "l2":
+            return Everywhere(Asked(Apart.SQUARES_64 if is_long else Apart.SQUARES, queries))
+        kind = Apart.PRODUCTS_64 if is_long else Apart.PRODUCTS
+        return Everywhere(Asked(kind, queries, starts=1.0))

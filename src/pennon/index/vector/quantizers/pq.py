@@ -1,0 +1,215 @@
+"""PQ: a vector as words, one for each of its parts, from a codebook that has some words for each part.
+
+::
+
+    dim 8, 4 parts, 8 bits      v0 v1 | v2 v3 | v4 v5 | v6 v7   ->   17 | 4 | 203 | 90
+    in a file, of N rows        17 ... (N bytes) | 4 ... | 203 ... | 90 ...            if "transposed"
+    4 bits                      byte j has the words of parts 2 j (low) and 2 j + 1 (high)
+
+By l2 and cosine it is the residual, what is left of the vector without the partition's centroid, that is coded; by
+dot the vector.  A distance is the sum of what a table says of each word.
+Source: reference index-vector, 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
+from pennon.errors import FormatError, UnsupportedError
+from pennon.index.files import IndexFile
+from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
+from pennon.index.vector.base import Floats
+from pennon.index.vector.code_columns import check_bytes
+from pennon.index.vector.quantizer import (
+    Apart,
+    Asked,
+    Bytes2D,
+    Heaps,
+    Order,
+    Pairs,
+    Ready,
+    RowCodes,
+    TableCodes,
+)
+from pennon.index.vector.wire import Vectors
+
+_CODES: Final = "__pq_code"
+
+
+class ProductQuantizer:
+    """Words of a codebook."""
+
+    kind: Final = "PQ"
+    columns: Final = (_CODES,)
+
+    def __init__(
+        self,
+        codebook: Vectors,
+        *,
+        bits: int,
+        parts: int,
+        metric: str,
+        centroids: Vectors,
+        is_transposed: bool,
+    ) -> None:
+        """Take a codebook, flat.  Raises FormatError if it does not fit the vectors, UnsupportedError."""
+        dimension = centroids.shape[1]
+        check_words(codebook, bits, parts, dimension, metric)
+        words = codebook.astype(np.float32).reshape(parts, 1 << bits, dimension // parts)
+        self._words = np.ascontiguousarray(words.transpose(0, 2, 1))
+        self._metric, self.bits, self.parts = metric, bits, parts
+        self._centroids = centroids
+        self._is_transposed = is_transposed
+        self.row_bytes = parts * bits // 8
+
+    @property
+    def size_bytes(self) -> int:
+        """See `Quantizer.size_bytes`."""
+        return self._words.nbytes
+
+    def check(self, file: IndexFile) -> None:
+        """See `Quantizer.check`."""
+        check_bytes(file, _CODES, self.row_bytes)
+
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes | TableCodes:
+        """See `Quantizer.codes`."""
+        return self.codes_of(columns[0], by_rows=by_rows)
+
+    def codes_of(self, stored: Bytes2D, *, by_rows: bool) -> RowCodes | TableCodes:
+        """Return the codes of a partition, given as they are stored."""
+        count = len(stored)
+        if self._is_transposed:
+            by_bytes = stored.reshape(-1).reshape(self.row_bytes, count)
+        else:
+            by_bytes = stored.T
+        if by_rows:
+            return RowCodes(copied(by_bytes.T))
+        return TableCodes(copied(by_bytes))
+
+    def asks(self, vectors: Vectors) -> _Queries:
+        """See `Quantizer.asks`."""
+        return _Queries(self, vectors.astype(np.float32))
+
+    def keep(self, pairs: Pairs, codes: list[Bytes2D], queries: Floats, heaps: Heaps) -> None:
+        """Put the rows of partitions, ``codes`` byte by byte, that are nearest to the queries that ask them into heaps."""
+        is_product = self._metric == "dot"
+        # partitions come one after the other, and their words are looked up while they are near
+        order = np.argsort(pairs.places, kind="stable")
+        numbers, partitions = pairs.queries[order], pairs.partitions[order]
+        vectors, places, near = queries, numbers, None
+        if self.has_residuals and self._centroids.dtype == np.float32:
+            of_codes = np.zeros(len(codes), np.int64)
+            of_codes[pairs.places] = pairs.partitions
+            near = self._centroids[of_codes]
+        elif self.has_residuals:
+            vectors = self.residuals(queries[numbers], partitions)
+            places = np.arange(len(vectors))
+        keep_words(
+            codes,
+            pairs.rows,
+            pairs.passing,
+            np.bincount(pairs.places, minlength=len(codes)).cumsum(),
+            numbers,
+            places,
+            self._words,
+            vectors,
+            near,
+            is_product,
+            self._start,
+            *heaps,
+        )
+
+    def residuals(self, queries: Floats, partitions: Int64Array) -> Floats:
+        """Return queries as they are compared with codes of rows, each of a partition."""
+        kind = self._centroids.dtype
+        near = queries.astype(kind, copy=False) - self._centroids[partitions]
+        return near.astype(np.float32, copy=False)
+
+    @property
+    def has_residuals(self) -> bool:
+        """Return whether it is residuals that are coded."""
+        return self._metric != "dot"
+
+    @property
+    def _start(self) -> float:
+        """Return what is added to the sums of tables."""
+        return 0.0 if self.has_residuals else 1.0 - len(self._words)
+
+    def asked(self, queries: Floats) -> Asked:
+        """Return what is compared with codes: tables of what each word is apart from its part of each query."""
+        parts, _, count = self._words.shape
+        tables = np.empty((len(queries), parts, count), np.float32)
+        word_tables(self._words, queries, self._metric == "dot", tables)
+        if self.bits == 4:  # a table for each byte
+            pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
+            tables = pairs.reshape(len(queries), parts // 2, 256)
+        return Asked(Apart.TABLES, tables, self._start)
+
+
+def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
+    """Raise FormatError unless a codebook has words of some bits for each part of vectors, or UnsupportedError."""
+    if bits not in {4, 8} or metric == "hamming":
+        message = f"codebooks of 2^{bits} words by {metric} are not read"
+        raise UnsupportedError(message)
+    if not parts or dimension % parts or (bits == 4 and parts % 2):
+        message = f"vectors of {dimension} values have no {parts} parts of {bits} bits"
+        raise FormatError(message)
+    if codebook.size != dimension << bits:
+        message = (
+            f"a codebook of {codebook.size} values does not have 2^{bits} words for each part of "
+            f"vectors of {dimension}"
+        )
+        raise FormatError(message)
+
+
+def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
+    """Return codes byte by byte."""
+    return [
+        each.bytes if isinstance(each, TableCodes) else np.ascontiguousarray(each.rows.T)
+        for each in codes
+    ]
+
+
+class _Queries:
+    """Queries, of which that is compared with codes which is coded of rows, too."""
+
+    order: Final = Order.QUERIES
+    __slots__ = ("_quantizer", "_vectors")
+
+    def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:
+        self._quantizer, self._vectors = quantizer, vectors
+
+    def ready(self, pairs: Pairs) -> Ready:
+        """See `Asks.ready`."""
+        return _WordPairs(self._quantizer, self._vectors, pairs, by_bytes(pairs.codes))
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
+        """See `AsksByRow.at`."""
+        vectors = self._vectors[numbers]
+        if self._quantizer.has_residuals:
+            vectors = self._quantizer.residuals(vectors, partitions)
+        return self._quantizer.asked(vectors)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WordPairs:
+    """Pairs, of which some partitions are looked up together."""
+
+    share_pairs: ClassVar[int] = 1024
+
+    quantizer: ProductQuantizer
+    vectors: Floats
+    pairs: Pairs
+    codes: list[Bytes2D]
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """See `Ready.keep`."""
+        for start, end in shares:
+            self.quantizer.keep(self.pairs.at(slice(start, end)), self.codes, self.vectors, heaps)

@@ -1,0 +1,84 @@
+"""SQ: each value as one byte, by the same bounds for all.
+
+::
+
+    bounds -1.0 .. 4.1      value 0.5  ->  trunc((0.5 - -1.0) * 255 / 5.1) = 75
+
+Column ``__sq_code: fixed_size_list<uint8>[dim]``.  By l2 and cosine a query is coded, too; by dot it is not.
+Source: reference index-vector, 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from pennon.errors import FormatError, UnsupportedError
+from pennon.index.files import IndexFile
+from pennon.index.vector.code_columns import check_bytes, kept_rows
+from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.quantizer import Apart, Asked, Everywhere, RowCodes
+from pennon.index.vector.wire import Vectors
+
+_CODES: Final = "__sq_code"
+_GREATEST: Final = 255
+
+
+class ScalarQuantizer:
+    """Bytes between two bounds."""
+
+    kind: Final = "SQ"
+    columns: Final = (_CODES,)
+    size_bytes: Final = 0
+    bits: Final = 8
+    parts: Final = 0
+
+    def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
+        """Take the bounds.  Raises FormatError, UnsupportedError."""
+        self._start, end = bounds_of(settings, metric, dimension)
+        self._range = end - self._start
+        self._metric, self.row_bytes = metric, dimension
+
+    def check(self, file: IndexFile) -> None:
+        """See `Quantizer.check`."""
+        check_bytes(file, _CODES, self.row_bytes)
+
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
+        """See `Quantizer.codes`."""
+        return RowCodes(kept_rows(columns[0]))
+
+    def asks(self, vectors: Vectors) -> Everywhere:
+        """See `Quantizer.asks`."""
+        step = self._range / _GREATEST
+        if self._metric == "dot":
+            exact = vectors.astype(np.float32)
+            # 1 less the sum of q * (start + code * step)
+            starts = 1.0 - self._start * exact.sum(axis=1, dtype=np.float64)
+            return Everywhere(Asked(Apart.CODE_PRODUCTS, exact, starts.astype(np.float32), step))
+        if not self._range:
+            nothing = np.zeros(vectors.shape, np.uint8)
+            return Everywhere(Asked(Apart.CODE_SQUARES, nothing, factor=0.0))
+        places = (vectors.astype(np.float64) - self._start) * _GREATEST / self._range
+        coded = places.clip(0, _GREATEST).astype(np.uint8)
+        return Everywhere(Asked(Apart.CODE_SQUARES, coded, factor=step * step))
+
+
+def bounds_of(settings: Settings, metric: str, dimension: int) -> tuple[float, float]:
+    """Return the bounds of codes of vectors.  Raises FormatError, UnsupportedError."""
+    bits = settings.number("num_bits", default=8)
+    if bits != 8 or metric == "hamming":
+        message = f"{settings.path}: values of {bits} bits by {metric} are not read"
+        raise UnsupportedError(message)
+    if settings.number("dim", default=dimension) != dimension:
+        message = (
+            f"{settings.path}: codes of {settings.values['dim']} values of vectors of {dimension}"
+        )
+        raise FormatError(message)
+    bounds = settings.below("bounds")
+    start, end = bounds.value("start"), bounds.value("end")
+    if not 0 <= end - start < float(np.finfo(np.float32).max):
+        message = f"{settings.path}: values between {bounds.values} are none"
+        raise FormatError(message)
+    return start, end

@@ -1,0 +1,1 @@
+"""Search of vector indices: partitions, schedules, heaps, and old layouts."""

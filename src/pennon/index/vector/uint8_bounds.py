@@ -1,0 +1,42 @@
+"""Vectors of 32 bits cut to bytes, which say of most rows that they are too far away.
+
+They are a quarter of what the vectors take, and are made when these are asked again: a first query after a table was
+opened would wait for them in vain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.index.kernels.vectors.vector_rows import cut_bytes, cut_rows
+
+_TIMES: Final = 2
+"""Rows that are compared so many times are cut."""
+
+
+class CutRows:
+    """The bytes of rows, once they are worth it; they are kept with the rows."""
+
+    __slots__ = ("_bytes", "_compared", "_is_begun", "_rows", "size_bytes")
+
+    def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
+        """Take the bytes of rows of float32."""
+        self._rows = rows
+        self._bytes: npt.NDArray[np.uint8] | None = None
+        self._compared, self._is_begun = 0, False
+        self.size_bytes = cut_bytes(len(rows), rows.shape[1] // 4)
+        """How much memory they take, or will."""
+
+    def bytes_for(self, compared: int) -> npt.NDArray[np.uint8] | None:
+        """Return the bytes of rows of which so many are about to be compared; None where they were not cut."""
+        if not self._is_begun:
+            self._compared += compared
+            if self._compared >= _TIMES * len(self._rows):
+                self._is_begun = True  # other threads compare the rows as they are meanwhile
+                made = np.empty(self.size_bytes, np.uint8)
+                if self.size_bytes and cut_rows(self._rows, made):
+                    self._bytes = made
+        return self._bytes

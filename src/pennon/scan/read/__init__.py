@@ -1,0 +1,1 @@
+"""Files to arrays: fragments, tasks, batches, and columns of chosen rows."""

@@ -1,0 +1,253 @@
+"""Running a scan: units are decoded on threads, results come out in order.
+
+`read_table` wants everything, so each column of each unit is decoded by itself and handed over as
+chunks of a chunked array: no value is copied to make columns contiguous.  `read_batches` streams:
+units are decoded a bounded number of bytes ahead of the caller, and cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from operator import itemgetter
+from typing import TypeVar
+
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import Crew, map_all, map_in_order
+from pennon.core.units import KIB, MIB
+from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.projection import Projection
+from pennon.scan.read.batch_sizing import BatchSizer
+from pennon.scan.read.batches import cut_batches, empty_batch
+from pennon.scan.read.columns import Place, show_columns
+from pennon.scan.read.fragment_reader import Chunks, FragmentReader
+from pennon.scan.read.late_materialization import read_live
+from pennon.scan.read.tasks import ScanTask, Unit, bytes_per_row, plan_units
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Field
+from pennon.schema.width import row_bytes
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+READ_AHEAD_BYTES = 64 * MIB
+MAPPED_UNIT_BYTES = 16 * MIB
+"""Ahead for each processor where no request is waited for: a unit; more would only take memory."""
+SMALL_JOB_BYTES = 256 * KIB
+SMALL_JOB_UNITS = 64
+"""Small units are read together, because to hand one to a thread costs as much as to read it."""
+SLIGHT_BYTES = 32 * KIB
+"""Fragments have fewer bytes than this on average where a scan is slight."""
+MOST_GROUPS = 256
+"""Groups of columns that threads read; each has to find its columns among all of the file."""
+WHOLE_CHUNKS = 8192
+"""Chunks of plain columns have powers of two values, so this many rows are whole chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A planned scan; it pickles."""
+
+    snapshot: Snapshot
+    projection: Projection
+    tasks: tuple[ScanTask, ...]
+    with_deleted: bool = False
+    """Whether deleted rows come out as well, without row ids."""
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows come out."""
+        return sum(task.rows for task in self.tasks)
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether to read is to wait for a store's answers."""
+        return self.snapshot.is_remote
+
+    @property
+    def crew(self) -> Crew:
+        """Return the threads that read units, from the opening of their files on."""
+        return self.snapshot.crew
+
+    @property
+    def is_slight(self) -> bool:
+        """Tell whether the fragments are so small that finding them takes longer than decoding."""
+        stored = sum(task.rows * bytes_per_row(task.fragment) for task in self.tasks)
+        return stored <= len(self.tasks) * SLIGHT_BYTES
+
+    def map_in_order(
+        self, work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
+    ) -> Generator[R, None, None]:
+        """Yield what the work gives for each item, worked on ahead where that helps.
+
+        It does not where nearly all the work is Python's, of which threads do one thing at a time.
+        """
+        if self.is_slight and not self.is_remote:
+            return (work(item) for item in items)
+        return map_in_order(work, items, cost, budget, self.crew)
+
+    def reader_of(self, task: int) -> FragmentReader:
+        """Return the reader of the fragment of a task."""
+        return FragmentReader(self.snapshot, self.tasks[task].fragment, self.with_deleted)
+
+    def place(self, task: int, live: LiveRows, physical: Int64Array) -> Place:
+        """Return where rows of a task lie."""
+        fragment = self.tasks[task].fragment
+        dead = self.snapshot.deleted(fragment) if self.with_deleted else None
+        return Place(self.snapshot, fragment, live, physical, dead)
+
+
+def read_table(scan: Scan) -> pa.Table:
+    """Return all rows, each column chunked as it was decoded."""
+    schema = scan.projection.arrow
+    if not scan.projection.columns:
+        return pa.Table.from_batches([empty_batch(schema, scan.rows)])
+    units, jobs = _plan_table(scan)
+    read: list[list[Chunks]] = [[] for _ in units]
+    run = partial(_run, scan, units)
+    stays_here = len(jobs) == 1 or (scan.is_slight and not scan.is_remote)
+    found = map(run, jobs) if stays_here else map_all(run, jobs, scan.crew)
+    for job, results in zip(jobs, found, strict=True):
+        for number, chunks in zip(job.units, results, strict=True):
+            read[number] += chunks
+    columns: list[Chunks] = [[] for _ in scan.projection.columns]
+    for unit, mine in zip(units, read, strict=True):
+        shown = _show(scan, unit, mine)
+        for column, chunks in zip(columns, shown, strict=True):
+            column.extend(chunks)
+    pairs = zip(columns, schema, strict=True)
+    return pa.Table.from_arrays([pa.chunked_array(c, f.type) for c, f in pairs], schema=schema)
+
+
+def read_batches(
+    scan: Scan,
+    batch_rows: int,
+    read_ahead_bytes: int = READ_AHEAD_BYTES,
+    *,
+    may_cut: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task.
+
+    If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
+    """
+    schema = scan.projection.arrow
+    sizer = BatchSizer(schema, _share(scan), is_remote=scan.is_remote)
+    if not scan.is_remote:
+        read_ahead_bytes = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
+
+    def work(planned: tuple[Unit, int]) -> tuple[int, list[Chunks]]:
+        unit, _ = planned
+        read = _read_unit(scan, unit, scan.projection.read.fields)
+        sizer.learn(scan.tasks[unit.task].fragment, read, unit.rows)
+        return unit.rows, _show(scan, unit, read)
+
+    units = sizer.units(scan.tasks, batch_rows, may_cut=may_cut)
+    cost = itemgetter(1)
+    with closing(scan.map_in_order(work, units, cost, read_ahead_bytes)) as results:
+        for rows, columns in results:
+            yield from cut_batches(columns, rows, batch_rows, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What one thread reads at a time: some fields of the units of these numbers."""
+
+    units: range
+    fields: Sequence[Field]
+
+
+def _plan_table(scan: Scan) -> tuple[list[Unit], list[_Job]]:
+    """Return the units of a scan, and who reads them.  For one that is small there is no more to plan."""
+    least = row_bytes(scan.projection.arrow)
+    if len(scan.tasks) == 1 and not scan.is_remote:
+        (task,) = scan.tasks
+        if task.rows * max(bytes_per_row(task.fragment), least) <= SMALL_JOB_BYTES:
+            job = _Job(range(1), scan.projection.read.fields)
+            return [Unit(0, task.start, task.end)], [job]
+    units = _table_units(scan, least)
+    return units, list(_jobs(scan, units, least))
+
+
+def _table_units(scan: Scan, least: int) -> list[Unit]:
+    """Return the units of a scan whose columns are read one by one; a row has ``least`` bytes."""
+    columns = len(_column_groups(scan))
+    units = plan_units(
+        scan.tasks,
+        row_bytes=least // columns,
+        multiple_of=WHOLE_CHUNKS,
+        share=_share(scan) / columns,
+        least_units=-(-_useful_units(scan) // columns),
+    )
+    return list(units)
+
+
+def _jobs(scan: Scan, units: Sequence[Unit], least: int) -> Iterator[_Job]:
+    """Yield the jobs of a scan: many small units together, a large one column by column.
+
+    Units of a remote store go alone, however small: each waits for its own fragment.
+    """
+    if scan.is_remote:
+        yield from (_Job(range(n, n + 1), scan.projection.read.fields) for n in range(len(units)))
+        return
+    groups = _column_groups(scan)
+    first, size = 0, 0
+    for number, unit in enumerate(units):
+        cost = unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
+        if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
+            yield _Job(range(first, number), scan.projection.read.fields)
+            first, size = number, 0
+        size += cost
+        if cost > SMALL_JOB_BYTES:
+            yield from (_Job(range(number, number + 1), group) for group in groups)
+            first, size = number + 1, 0
+    if first < len(units):
+        yield _Job(range(first, len(units)), scan.projection.read.fields)
+
+
+def _run(scan: Scan, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
+    return [_read_unit(scan, units[number], job.fields) for number in job.units]
+
+
+def _column_groups(scan: Scan) -> list[Sequence[Field]]:
+    """Return the fields that one thread reads at a time.
+
+    Where a request costs nothing, each column goes alone, or some together where there are very many.
+    Where it is a round trip, all columns of a unit go in lockstep, so that their requests are sent, and
+    merged, together.
+    """
+    fields = scan.projection.read.fields
+    if not fields or scan.is_remote:
+        return [fields]
+    width = -(-len(fields) // MOST_GROUPS)
+    return [fields[first : first + width] for first in range(0, len(fields), width)]
+
+
+def _share(scan: Scan) -> float:
+    """Return about how much of the data files is read, if all columns were alike."""
+    return len(scan.projection.read.fields) / max(len(scan.snapshot.manifest.schema.fields), 1)
+
+
+def _useful_units(scan: Scan) -> int:
+    """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
+    return 1 if scan.is_remote else processors()
+
+
+def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
+    """Return the live rows of a unit, for each field."""
+    if not fields:
+        return []
+    live, columns = scan.reader_of(unit.task).find(fields)
+    return read_live(columns, live.between(unit.start, unit.end))
+
+
+def _show(scan: Scan, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
+    if not scan.projection.metas:
+        return show_columns(scan.projection, read, None)
+    live = scan.reader_of(unit.task).live_rows()
+    physical = live.between(unit.start, unit.end).physical()
+    return show_columns(scan.projection, read, scan.place(unit.task, live, physical))

@@ -1,0 +1,1 @@
+"""Run a planned query: filter, take, sort, count, aggregate, explain."""

@@ -1,0 +1,273 @@
+"""Taking single rows: by their place in the table, in a fragment, or by their address or id.
+
+Any order, and any row more than once.  The rows wanted are grouped by fragment, sorted and made
+distinct; each fragment is read once, all its columns in lockstep; what was read is then put into
+the order asked, in one go over all fragments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
+from pennon.core.thread_pools import map_all
+from pennon.core.units import KIB
+from pennon.encoding.rows import FileRows, Rows
+from pennon.encoding.selection import reorder
+from pennon.errors import FormatError, OutOfRangeError, TooLargeError
+from pennon.scan.plan.take_plan import (
+    TWICE,
+    FragmentColumns,
+    TakePlan,
+    fragment_numbers,
+    live_ends,
+)
+from pennon.scan.read.batches import empty_batch
+from pennon.scan.read.columns import Place, UInt64Array, row_addresses, show_columns
+from pennon.scan.read.fragment_reader import Chunks, FragmentReader, one_array, read_together
+from pennon.scan.read.tasks import ScanTask
+from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
+
+AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
+
+_OFFSET_BITS, _OFFSET = np.uint64(32), np.uint64(0xFFFFFFFF)
+"""Of a row address: its offset in the fragment, below the fragment's number."""
+FEW_ROWS: Final = 4096
+MORE_ROWS: Final = 16 * 1024
+FEW_BYTES: Final = 256 * KIB
+"""So many rows of mapped files, or bytes of more rows, are read sooner than threads could share them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TakeTask:
+    """The rows of one fragment at sorted, distinct physical offsets."""
+
+    source: FragmentColumns
+    physical: Int64Array
+
+
+def take_batches(
+    take: Callable[[Any], pa.RecordBatch], numbers: npt.NDArray[Any]
+) -> list[pa.RecordBatch]:
+    """Return the rows of ``numbers`` in one batch, or in several if one cannot hold them.
+
+    An array of text or lists ends at 2 GiB, whatever the type of the column allows in a table.
+    """
+    try:
+        return [take(numbers)]
+    except (pa.ArrowInvalid, TooLargeError):
+        half = len(numbers) // 2
+        if not half:
+            raise
+    return [*take_batches(take, numbers[:half]), *take_batches(take, numbers[half:])]
+
+
+def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.RecordBatch:
+    """Return the rows at offsets among the table's live rows, in the order asked.
+
+    Raises OutOfRangeError for an offset outside the table.
+    """
+    ends = live_ends(snapshot)
+    check_offsets(offsets, int(ends[-1]) if len(ends) else 0, "table")
+    distinct, order = _sorted(offsets)
+    tasks = []
+    runs = _runs(ends.searchsorted(distinct, side="right"))
+    if len(runs) > 1 and snapshot.is_remote:
+        plan.open(snapshot, [snapshot.manifest.fragments[number] for number, _, _ in runs])
+    for number, low, high in runs:
+        source = plan.of(snapshot, snapshot.manifest.fragments[number])
+        inside = distinct[low:high] - (ends[number - 1] if number else 0)
+        tasks.append(TakeTask(source, source.live.to_physical(inside)))
+    return _gather(snapshot, plan, tasks, order)
+
+
+def take_fragment_offsets(
+    snapshot: Snapshot, plan: TakePlan, fragment: Fragment, offsets: Int64Array
+) -> pa.RecordBatch:
+    """Return the rows at offsets among one fragment's live rows, in the order asked."""
+    source = plan.of(snapshot, fragment)
+    check_offsets(offsets, source.live.count, f"fragment {fragment.id}")
+    distinct, order = _sorted(offsets)
+    task = TakeTask(source, source.live.to_physical(distinct))
+    return _gather(snapshot, plan, [task] if len(distinct) else [], order)
+
+
+def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -> pa.RecordBatch:
+    """Return the rows at row addresses, in the order asked; deleted rows are left out.
+
+    Raises OutOfRangeError if an address names no fragment, or no row of it, and FormatError if it names
+    two: nobody knows which is meant.
+    """
+    fragments = snapshot.manifest.fragments
+    numbers = fragment_numbers(snapshot)
+    distinct, order = _sorted(addresses)
+    inside = (distinct & _OFFSET).astype(np.int64)
+    tasks = []
+    dead = []
+    runs = _runs(distinct >> _OFFSET_BITS)
+    if len(runs) > 1 and snapshot.is_remote:
+        known = [numbers.get(number, TWICE) for number, _, _ in runs]
+        plan.open(snapshot, [fragments[place] for place in known if place != TWICE])
+    for number, low, high in runs:
+        if number not in numbers:
+            message = (
+                f"row address {int(distinct[low])} names fragment {number}, which is not there"
+            )
+            raise OutOfRangeError(message)
+        place = numbers[number]
+        if place == TWICE:
+            message = f"two fragments have the id {number}; write the rows into a new table"
+            raise FormatError(message)
+        source = plan.of(snapshot, fragments[place])
+        physical = inside[low:high]
+        if physical[-1] >= source.live.physical_rows:
+            check_offsets(physical, source.live.physical_rows, f"fragment {number}")
+        if len(source.live.deleted):
+            is_dead = source.live.is_deleted(physical)
+            dead.append(is_dead.nonzero()[0] + low)
+            physical = physical[~is_dead]
+        tasks.append(TakeTask(source, physical))
+    if dead and order is not None:
+        order = _without(np.concatenate(dead), order, len(distinct))
+    return _gather(snapshot, plan, tasks, order)
+
+
+def _without(gone: Int64Array, order: Int64Array, count: int) -> Int64Array:
+    """Return an order of so many rows, each of which may come more than once, without those of some numbers."""
+    alive = np.ones(count, np.bool_)
+    alive[gone] = False
+    found: Int64Array = (np.cumsum(alive) - 1)[order[alive[order]]]
+    return found
+
+
+def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
+    """Return the rows of the given ids, in the order asked; ids of no live row are left out."""
+    if not snapshot.manifest.has_stable_row_ids:
+        return take_addresses(snapshot, plan, row_ids)
+    addresses = np.empty(0, np.uint64)
+    known = np.empty(0, np.uint64)
+    for fragment in snapshot.manifest.fragments:
+        reader = FragmentReader(snapshot, fragment)
+        ids = snapshot.row_ids(fragment, reader.physical_rows())
+        at = np.flatnonzero(np.isin(ids, row_ids)).astype(np.int64)
+        if not len(at):
+            continue
+        at = at[~reader.live_rows().is_deleted(at)]
+        known = np.concatenate([known, ids[at]])
+        addresses = np.concatenate([addresses, row_addresses(fragment.id, at)])
+    order = np.argsort(known, kind="stable")
+    known, addresses = known[order], addresses[order]
+    wanted = row_ids[np.isin(row_ids, known)]
+    found = addresses[np.searchsorted(known, wanted)]
+    return take_addresses(snapshot, plan, found)
+
+
+def take_chosen(snapshot: Snapshot, plan: TakePlan, tasks: Sequence[ScanTask]) -> list[Chunks]:
+    """Return the columns of a plan for the rows that indices chose of tasks: few, of files that are mapped."""
+    taken = []
+    for task in tasks:
+        if task.chosen is None:
+            message = "rows are taken where they are chosen one by one"
+            raise ValueError(message)
+        source = plan.of(snapshot, task.fragment)
+        offsets = task.chosen.offsets[task.start : task.end]
+        taken.append(TakeTask(source, source.live.to_physical(offsets)))
+    pieces = _read_mapped(snapshot, plan, taken)
+    numbers = range(len(plan.projection.columns))
+    return [[chunk for piece in pieces for chunk in piece[number]] for number in numbers]
+
+
+def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:
+    """Raise OutOfRangeError unless all offsets are in ``[0, rows)``."""
+    if len(offsets) and (offsets.min() < 0 or offsets.max() >= rows):
+        wrong = offsets[(offsets < 0) | (offsets >= rows)]
+        message = f"row {int(wrong[0])} is asked for, but the {of} has {rows} rows"
+        raise OutOfRangeError(message)
+
+
+def _sorted(
+    numbers: npt.NDArray[AnyInteger],
+) -> tuple[npt.NDArray[AnyInteger], Int64Array | None]:
+    """Return numbers sorted and distinct, and the place of each among them; None: in order."""
+    if len(numbers) <= 1 or (numbers[1:] > numbers[:-1]).all():
+        return numbers, None
+    order = numbers.argsort()
+    ascending = numbers[order]
+    is_new = run_starts(ascending)
+    places = np.empty(len(numbers), np.int64)
+    places[order] = is_new.cumsum() - 1
+    return ascending[is_new], places
+
+
+def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:
+    """Return (owner, first, end) of each run of equal values in a sorted array."""
+    count = len(owner)
+    if not count:
+        return []
+    if owner[0] == owner[-1]:
+        return [(int(owner[0]), 0, count)]
+    borders: list[int] = (np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist()
+    starts, ends = [0, *borders], [*borders, count]
+    return [(int(owner[low]), low, high) for low, high in zip(starts, ends, strict=True)]
+
+
+def _gather(
+    snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask], order: Int64Array | None
+) -> pa.RecordBatch:
+    """Read all tasks and put the rows into order; ``order`` indexes the tasks' rows in sequence."""
+    schema = plan.schema
+    rows = sum([len(task.physical) for task in tasks]) if order is None else len(order)
+    if not plan.projection.columns:
+        return plan.show(empty_batch(schema, rows))
+    if _are_few(tasks, rows):
+        pieces = _read_mapped(snapshot, plan, tasks)
+    else:
+        pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
+    arrays = []
+    for number in range(len(schema)):
+        chunks = [chunk for piece in pieces for chunk in piece[number]]
+        whole = one_array(chunks) if chunks else pa.nulls(0, schema.field(number).type)
+        arrays.append(whole if order is None else reorder(whole, order))
+    return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _are_few(tasks: Sequence[TakeTask], rows: int) -> bool:
+    """Tell whether rows are better read by this thread alone: few of mapped files."""
+    if rows > MORE_ROWS or not all(task.source.columns.is_mapped for task in tasks):
+        return False
+    return rows <= FEW_ROWS or sum(map(_about_bytes, tasks)) <= FEW_BYTES
+
+
+def _about_bytes(task: TakeTask) -> int:
+    """Return how many bytes of the data files the rows have, all columns taken together."""
+    size = sum(ref.size_bytes or 0 for ref in task.source.fragment.files)
+    return size * len(task.physical) // max(task.source.live.physical_rows, 1)
+
+
+def _read_mapped(
+    snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask]
+) -> list[list[Chunks]]:
+    """Read tasks whose files are mapped: all together if that is possible."""
+    touched = [task for task in tasks if len(task.physical)] if len(tasks) > 1 else []
+    if touched and plan.tops is not None:
+        rows = FileRows.at([task.physical for task in touched])
+        read = read_together([task.source.columns for task in touched], rows)
+        if read is not None:
+            return [[read[top] for top in plan.tops]]
+    return [_read_task(snapshot, plan, task) for task in tasks]
+
+
+def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunks]:
+    read = task.source.columns.read(Rows.at(task.physical))
+    if plan.tops is not None:
+        return [read[top] for top in plan.tops]
+    place = Place(snapshot, task.source.fragment, task.source.live, task.physical)
+    return show_columns(plan.projection, read, place)

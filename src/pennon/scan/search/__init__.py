@@ -1,0 +1,1 @@
+"""Searches: nearest neighbours, full text, and both together."""

@@ -1,0 +1,1 @@
+"""Changes of a table by Spark: merges, updates, new columns, overwrites, clustering."""

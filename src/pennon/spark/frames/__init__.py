@@ -1,0 +1,1 @@
+"""DataFrames of scans, searches, aggregates and look-ups."""

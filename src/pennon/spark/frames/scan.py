@@ -1,0 +1,185 @@
+"""DataFrames over one version of a table: task descriptors through ``mapInArrow``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pennon.errors import ArgumentError
+from pennon.scan.read.tasks import ScanTask, plan_tasks
+from pennon.spark.frames import driver_reads
+from pennon.spark.source.data_source import shown_schema
+from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
+from pennon.spark.source.partitions import (
+    Parallelism,
+    Partition,
+    pack_tasks,
+    plan_partitions,
+)
+from pennon.spark.source.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pennon.scan.snapshot import Snapshot
+
+
+ADDRESS: Final = "__pennon_address"
+"""What the address of a row is called beside columns that may be named ``_rowaddr``."""
+
+
+MOST_RANGE_ROWS: Final = 1 << 26
+"""Half a gigabyte of numbers: what is larger is not broadcast in any case."""
+
+
+def frame_of(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    where: str | None = None,
+    planned: Sequence[Partition] | None = None,
+) -> DataFrame:
+    """Return a DataFrame over a version, of the columns and in the batches that options ask for.
+
+    ``where`` is a condition in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
+    session.
+    """
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    if where is not None:
+        scan = scan.where(where)
+    if planned is None:
+        most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+        planned = plan_partitions(snapshot, most, parallelism, scan.read_columns)
+    partitions = tuple(planned)
+    if not partitions:
+        return spark.createDataFrame([], schema)
+    numbers = numbers_of(spark, partitions)
+    return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
+
+
+def passing_rows(
+    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str
+) -> DataFrame:
+    """Return a DataFrame of the rows of a version that pass a condition.
+
+    Few rows that little had to be tested for are found here, and handed to Spark with its plan: no job starts
+    for them.
+    """
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size).where(where)
+    rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
+    if rows is not None:
+        return spark.createDataFrame(rows, schema)
+    return frame_of(spark, snapshot, options, where)
+
+
+def first_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    limit: int,
+    where: str | None = None,
+) -> DataFrame:
+    """Return a DataFrame of the first rows of a version, of those that pass a condition.
+
+    A few rows are read here and handed to Spark with its plan, as those of `passing_rows` are: no job starts for
+    them.  Others are read by tasks that end when they have enough.
+    """
+    check_limit(limit)
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    if where is not None:
+        scan = scan.where(where).first(limit)
+    tasks = plan_tasks(snapshot, limit=limit if where is None else None)
+    if not tasks:
+        return spark.createDataFrame([], schema)
+    few = driver_reads.first_rows if where is None else driver_reads.passing_rows
+    rows = few(scan, tasks)
+    if rows is not None:
+        return spark.createDataFrame(rows, schema)
+    partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark))
+    found = numbers_of(spark, partitions).mapInArrow(ReadTasks(scan, tuple(partitions)), schema)
+    return found if where is None else found.limit(limit)
+
+
+def address_frame(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    tasks: Sequence[ScanTask] | None = None,
+) -> DataFrame:
+    """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`.
+
+    ``columns`` may have ``_rowid`` and ``_rowaddr`` among them.
+    """
+    partitions: Sequence[Partition] | None = None
+    if tasks is not None:
+        parallelism = parallelism_of(spark)
+        partitions = pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism) if tasks else ()
+    return _addressed(spark, snapshot, columns, partitions)
+
+
+def reads_whole_fragments(spark: SparkSession, snapshot: Snapshot) -> bool:
+    """Return whether `address_frame` has all rows of each fragment in one partition."""
+    planned = plan_partitions(snapshot, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    owners = [task.fragment.id for tasks in planned for task in tasks]
+    return len(set(owners)) == len(owners)
+
+
+def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:
+    """Return the same as `address_frame`, with each fragment's rows, in order, in a partition of their own."""
+    return _addressed(spark, snapshot, columns, [(task,) for task in plan_tasks(snapshot)])
+
+
+def _addressed(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    partitions: Sequence[Partition] | None,
+) -> DataFrame:
+    known = arrow_schema_of(snapshot).names
+    system = [name for name in columns if name in SYSTEM_COLUMNS and name not in known]
+    options = ReadOptions(
+        uri=snapshot.store.uri,
+        columns=tuple(name for name in columns if name not in system),
+        with_row_id=ROW_ID in system,
+        with_row_address=True,
+    )
+    rows = frame_of(spark, snapshot, options, planned=partitions)
+    if ROW_ADDRESS in system:
+        return rows.withColumn(ADDRESS, rows[ROW_ADDRESS])
+    return rows.withColumnRenamed(ROW_ADDRESS, ADDRESS)
+
+
+def numbers_of(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
+    """Return the number of each partition, in a partition of its own.
+
+    Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
+    where two are joined.  So the numbers are made of a range that has as many rows as the table, of which
+    the first of each partition is kept; the JVM goes through a range in next to no time.
+    """
+    count = len(partitions)
+    rows = sum(task.rows for tasks in partitions for task in tasks)
+    step = max(min(rows, MOST_RANGE_ROWS) // count, 1)
+    # as text: the JVM is called once, and looks the plan through once
+    numbers = f"range(0, {count * step}, 1, {count})"
+    return spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone
+
+
+def check_limit(limit: object) -> None:
+    """Raise ArgumentError for what is no number of rows."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        message = f"limit is a number of rows, 0 or more, not {limit!r}"
+        raise ArgumentError(message)
+
+
+def parallelism_of(spark: SparkSession) -> Parallelism:
+    """Return what the session wants; a Connect session does not tell its cores."""
+    context = getattr(spark, "sparkContext", None)
+    return (
+        Parallelism.unknown()
+        if context is None
+        else Parallelism.of_cores(context.defaultParallelism)
+    )

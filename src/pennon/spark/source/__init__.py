@@ -1,0 +1,1 @@
+"""The data source: options, partitions, readers, writers, and the tasks of executors."""

@@ -1,0 +1,210 @@
+"""What one Spark task writes, the rows of a partition as new data files, and the one commit of all of them.
+
+Executors import this and little more: a worker is started anew again and again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.errors import AlreadyExistsError, ArgumentError
+from pennon.file.container.input_check import InputCheck
+from pennon.ops.commit import CommitPolicy
+from pennon.ops.write import (
+    WriteMode,
+    WritePlan,
+    WriteTask,
+    commit_write,
+    plan_write,
+    write_fragments,
+)
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pennon.scan.predicate import Predicate
+    from pennon.spark.source.evolution import Evolution, RunColumns
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A write of Spark: what tasks do, and what its commit will be; it pickles.
+
+    ``evolution`` is what makes the table's schema grow along with an append.  ``stable_row_ids`` counts for
+    a new table.
+    """
+
+    write: WritePlan
+    evolution: Evolution | None = None
+    stable_row_ids: bool = False
+
+    @property
+    def base(self) -> Manifest | None:
+        """Return the version that was planned on, None if there was no table."""
+        return self.write.base
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """The part of a write that travels to the executors."""
+
+    task: WriteTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """Write the rows of one task to new data files, and say which fragments they are.
+
+        Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
+        orphans at most.
+        """
+        checked = InputCheck().checked(batches)
+        rows = _converted(checked, schema_to_arrow(self.task.schema))
+        return serialize_fragments(write_fragments(self.task, rows))
+
+
+def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            yield convert_batch(_named(batch, schema), schema)
+
+
+def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with columns named as the table's, which may differ in case."""
+    wanted = set(schema.names)
+    if wanted.issubset(batch.schema.names):
+        return batch
+    lower = {name.lower(): name for name in schema.names}
+    given = batch.schema.names
+    names = [name if name in wanted else lower.get(name.lower(), name) for name in given]
+    return batch.rename_columns(names)
+
+
+# --- rows that do not belong there ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedWrite:
+    """Writes rows and counts those that a condition is not true for; it pickles.
+
+    ``predicate`` None: a last column says for which it is.  With such a row nothing will be committed, so
+    no more is written.
+    """
+
+    write: TableWrite
+    predicate: Predicate | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """See `pennon.spark.run_tasks.RowsTask`."""
+        refused = _Refused()
+        fragments = self.write(self._tested(batches, refused))
+        return pickle.dumps((fragments, refused.rows, refused.example))
+
+    def _tested(
+        self, batches: Iterable[pa.RecordBatch], refused: _Refused
+    ) -> Iterator[pa.RecordBatch]:
+        for given in batches:
+            batch = given
+            if self.predicate is None:
+                passes = given.column(given.num_columns - 1)
+                batch = given.select(list(range(given.num_columns - 1)))
+            else:
+                passes = self.predicate.test(given)
+            refused.count(batch, passes)
+            if not refused.rows:
+                yield batch
+
+
+class _Refused:
+    """Rows that a condition is not true for: how many, and the first of them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.example = ""
+
+    def count(self, batch: pa.RecordBatch, passes: pa.BooleanArray) -> None:
+        found = batch.num_rows - passes.true_count
+        if found and not self.rows:
+            wrong = pc.invert(passes.fill_null(False))  # noqa: FBT003 - pyarrow's own
+            (row,) = batch.filter(wrong).slice(0, 1).to_pylist()
+            self.example = str(row)[:_SHOWN]
+        self.rows += found
+
+
+def parse_checked(messages: Iterable[bytes], condition: str) -> list[Fragment]:
+    """Return the fragments that tasks wrote.
+
+    Raises ArgumentError if the condition is not true for some rows, with their number and one of them.
+    """
+    parts = [pickle.loads(message) for message in messages]  # noqa: S301 - of our executors
+    refused = sum(rows for _, rows, _ in parts)
+    if refused:
+        example = next(shown for _, rows, shown in parts if rows)
+        message = (
+            f"{refused} rows of the DataFrame do not satisfy {condition}, for example {example}; nothing "
+            "was written: filter them out, or say a condition that holds for them"
+        )
+        raise ArgumentError(message)
+    return [each for fragments, _, _ in parts for each in parse_fragments(fragments)]
+
+
+# --- the commit ---------------------------------------------------------------------------------------
+
+
+def commit_messages(
+    plan: TablePlan, messages: Iterable[bytes], widen: RunColumns | None = None
+) -> int:
+    """Make one version of what all tasks wrote, as their messages say it; see `commit_fragments`."""
+    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
+    return commit_fragments(plan, fragments, widen)
+
+
+def commit_fragments(
+    plan: TablePlan, fragments: Sequence[Fragment], widen: RunColumns | None = None
+) -> int:
+    """Make one version of what all tasks wrote, and return its number.
+
+    An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
+    same table by appending both keep their rows: the later one appends.
+    """
+    write = plan.write
+    if plan.evolution is not None:
+        return plan.evolution.commit(fragments, widen, planned_ns=write.planned_ns).version
+    is_append = write.mode is WriteMode.APPEND
+    if is_append and plan.base is not None and not fragments:
+        return plan.base.version
+    policy = CommitPolicy(stable_row_ids=plan.stable_row_ids and plan.base is None)
+    try:
+        return commit_write(write, fragments, policy=policy).version
+    except AlreadyExistsError:
+        if not is_append:
+            raise
+        return commit_write(_plan_late_append(write), fragments).version
+
+
+def _plan_late_append(plan: WritePlan) -> WritePlan:
+    """Return the plan of an append to the table that another job created while this one wrote.
+
+    Field ids are numbered depth first, so equal schemas have equal ids.  Raises AlreadyExistsError
+    if the other table has another schema.
+    """
+    late = plan_write(
+        plan.task.store,
+        schema_to_arrow(plan.table_schema),
+        WriteMode.APPEND,
+        version=plan.task.version,
+        limits=plan.task.limits,
+    )
+    if late.table_schema.fields != plan.table_schema.fields:
+        message = f"another writer created a table of another schema at {late.task.store.uri!r}"
+        raise AlreadyExistsError(message)
+    return late

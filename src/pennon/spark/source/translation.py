@@ -1,0 +1,151 @@
+"""SQL text of Spark as conditions and values of our own, where that means exactly the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import sqlglot
+from pyspark.sql import datasource as ds
+from pyspark.sql import types as st
+from sqlglot import exp
+
+from pennon.expr.tree import Call, Expression
+from pennon.spark.source.filters import condition_of
+
+_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+_EXACT_DOUBLE: Final = 1 << 53
+
+
+class Translation:
+    """Turns a parsed condition into ours; None for all that is not certain to mean the same."""
+
+    def __init__(self, schema: st.StructType, alias: str | None) -> None:
+        self._schema = schema
+        self._alias = alias
+
+    def condition(self, text: str) -> Expression | None:
+        """Return what a text is for each row; None if that may not be Spark's answer."""
+        try:
+            return self.of(sqlglot.parse_one(text, dialect="spark"))
+        except sqlglot.errors.SqlglotError:
+            return None
+
+    def scalar(self, text: str, name: str, kind: pa.DataType) -> pa.Scalar | None:
+        """Return a literal as a column of that name holds it; None if it is none, or is not certain to fit."""
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark")
+            value = self._value(tree, (name,))
+            found = pa.scalar(value, kind)
+        except (
+            sqlglot.errors.SqlglotError,
+            pa.ArrowException,
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):
+            return None
+        is_date = isinstance(self._schema[name].dataType, st.DateType)
+        is_unknown = value is None and not isinstance(tree, exp.Null)
+        return None if is_date or is_unknown else found
+
+    def of(self, tree: exp.Expr) -> Expression | None:
+        """Return a parsed condition as ours; None as `condition`."""
+        if isinstance(tree, exp.Paren):
+            return self.of(tree.this)
+        if isinstance(tree, exp.Not):
+            return self._call("NOT", [tree.this])
+        if isinstance(tree, (exp.And, exp.Or)):
+            return self._call(type(tree).__name__.upper(), [tree.this, tree.expression])
+        if isinstance(tree, exp.Between):
+            low, high = tree.args["low"], tree.args["high"]
+            return self._call(
+                "AND",
+                [exp.GTE(this=tree.this, expression=low), exp.LTE(this=tree.this, expression=high)],
+            )
+        leaf = self._leaf(tree)
+        return None if leaf is None else condition_of(leaf, self._schema)
+
+    def _call(self, name: str, trees: Sequence[exp.Expression]) -> Expression | None:
+        parts = [self.of(each) for each in trees]
+        known = [each for each in parts if each is not None]
+        return Call(name, tuple(known), known[0].type) if len(known) == len(parts) else None
+
+    def _leaf(self, tree: exp.Expr) -> ds.Filter | None:
+        path = self._path(tree.this)
+        if path is None:
+            return None
+        if isinstance(tree, exp.Is):
+            return ds.IsNull(path) if isinstance(tree.expression, exp.Null) else None
+        if isinstance(tree, exp.In):
+            values = [self._value(each, path) for each in tree.expressions]
+            is_plain = values and None not in values and not tree.args.get("query")
+            return ds.In(path, tuple(values)) if is_plain else None
+        kind = _COMPARISONS.get(type(tree))
+        value = None if kind is None else self._value(tree.expression, path)
+        if kind is None or value is None:
+            return None
+        leaf = kind(path, value)
+        return ds.Not(leaf) if isinstance(tree, exp.NEQ) else leaf
+
+    def _path(self, tree: object) -> tuple[str, ...] | None:
+        """Return a column that is named as the table names it."""
+        if not isinstance(tree, exp.Column) or tree.args.get("db"):
+            return None
+        if tree.table and tree.table != self._alias:
+            return None
+        return (tree.name,) if tree.name in self._schema.names else None
+
+    def _value(self, tree: exp.Expr, path: Sequence[str]) -> Any:
+        """Return a literal that Spark compares with the column as it is; None if it is not one."""
+        kind = self._schema[path[0]].dataType
+        if isinstance(tree, exp.Boolean):
+            return bool(tree.this) if isinstance(kind, st.BooleanType) else None
+        sign = 1
+        if isinstance(tree, exp.Neg):
+            tree, sign = tree.this, -1
+        if not isinstance(tree, exp.Literal):
+            return None
+        if tree.is_string:
+            return _text_value(tree.name, kind) if sign == 1 else None
+        return _number_value(tree.name, sign, kind)
+
+
+_COMPARISONS: Mapping[type[exp.Expr], Any] = {
+    exp.EQ: ds.EqualTo,
+    exp.NEQ: ds.EqualTo,
+    exp.NullSafeEQ: ds.EqualNullSafe,
+    exp.GT: ds.GreaterThan,
+    exp.GTE: ds.GreaterThanOrEqual,
+    exp.LT: ds.LessThan,
+    exp.LTE: ds.LessThanOrEqual,
+}
+
+
+def _text_value(text: str, kind: st.DataType) -> str | date | None:
+    if isinstance(kind, st.StringType):
+        return text
+    if isinstance(kind, st.DateType) and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            return None
+    return None
+
+
+def _number_value(text: str, sign: int, kind: st.DataType) -> int | float | Decimal | None:
+    """Return a number of the column's own kind; what would be rounded is left to Spark."""
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
+        return None
+    is_whole = text.isdecimal()
+    if isinstance(kind, _INTEGERS):
+        return sign * int(text) if is_whole else None
+    if isinstance(kind, st.DecimalType):
+        return sign * Decimal(text)
+    if isinstance(kind, st.DoubleType):
+        return sign * float(text) if abs(float(text)) < _EXACT_DOUBLE else None
+    return None

@@ -1,0 +1,1 @@
+"""LanceTable: Delta's table API, its builders, views and functions."""

@@ -1,0 +1,419 @@
+"""A table on Spark, behind the names of Delta's Python API: ``LanceTable`` for ``DeltaTable``.
+
+Every change is a plan here, work on the executors, and one commit here.  A handle stands at no version:
+each call sees the newest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from pennon.errors import ArgumentError, NotFoundError
+from pennon.io import open_store
+from pennon.ops.cleanup.policy import Policy
+from pennon.ops.cleanup.run import clean
+from pennon.ops.columns.settings import update_config
+from pennon.ops.versions.branches import restore
+from pennon.scan.snapshot import Snapshot
+from pennon.spark.changes.change_operations import delete_rows, update_rows
+from pennon.spark.changes.merge_clauses import Merge
+from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.frames.scan import frame_of
+from pennon.spark.history import Told, history_frame
+from pennon.spark.moments import parse_in_session
+from pennon.spark.source.conditions import (
+    Condition,
+    check_condition,
+    check_flag,
+    check_kind,
+    check_properties,
+    check_values,
+    system_columns_named,
+)
+from pennon.spark.source.options import ReadOptions
+from pennon.spark.source.scan_task import open_snapshot
+from pennon.spark.source.write_task import newest_version
+from pennon.spark.table.builder import CLUSTERING, COMMENT, LanceTableBuilder
+from pennon.spark.table.column_methods import ColumnMethods
+from pennon.spark.table.delta_methods import DeltaMethods
+from pennon.spark.table.functions import write
+from pennon.spark.table.index_methods import IndexMethods
+from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame
+from pennon.spark.table.operations import clone, clone_over
+from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
+from pennon.spark.table.reads import TableReads
+from pennon.spark.table.ref_methods import RefMethods
+from pennon.spark.table.search_methods import SearchMethods
+from pennon.table.manifest import Manifest
+from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_WEEK_HOURS: Final = 168.0
+_CHECKS_RETENTION: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
+_PARQUET = re.compile(r"parquet\.`(.+)`", re.IGNORECASE)
+_DETAIL: Final = st.StructType(
+    [
+        st.StructField("format", st.StringType()),
+        st.StructField("id", st.StringType()),
+        st.StructField("name", st.StringType()),
+        st.StructField("description", st.StringType()),
+        st.StructField("location", st.StringType()),
+        st.StructField("createdAt", st.TimestampType()),
+        st.StructField("lastModified", st.TimestampType()),
+        st.StructField("partitionColumns", st.ArrayType(st.StringType())),
+        st.StructField("clusteringColumns", st.ArrayType(st.StringType())),
+        st.StructField("numFiles", st.LongType()),
+        st.StructField("sizeInBytes", st.LongType()),
+        st.StructField("properties", st.MapType(st.StringType(), st.StringType())),
+        st.StructField("version", st.LongType()),
+        st.StructField("numRows", st.LongType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMethods, DeltaMethods):
+    """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
+
+    spark: SparkSession
+    uri: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    alias_name: str | None = None
+
+    # --- opening --------------------------------------------------------------------------------------
+
+    @classmethod
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
+    ) -> Self:
+        """Return the table at a path; ``hadoopConf`` are options of the object store.
+
+        Raises NotFoundError if there is none.
+        """
+        table = cls(sparkSession, path, dict(hadoopConf or {}))
+        table.snapshot()
+        return table
+
+    @classmethod
+    def isLanceTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether there is a table at a path."""
+        try:
+            cls.forPath(sparkSession, identifier)
+        except NotFoundError:
+            return False
+        return True
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether there is a Lance table at a path, under Delta's name."""
+        return cls.isLanceTable(sparkSession, identifier)
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version."""
+        return open_snapshot(self.uri, self.storage_options)
+
+    def alias(self, aliasName: str) -> LanceTable:
+        """Return the table under a name that conditions may use."""
+        return changed(self, alias_name=aliasName)
+
+    def toDF(self) -> DataFrame:
+        """Return a DataFrame of the newest version, and of no later one."""
+        rows = frame_of(self.spark, self.snapshot(), ReadOptions(uri=self.uri))
+        return rows if self.alias_name is None else rows.alias(self.alias_name)
+
+    # --- rows -----------------------------------------------------------------------------------------
+
+    def delete(self, condition: Condition | None = None) -> DataFrame:
+        """Delete the rows for which a condition is true, all without one; return how many went."""
+        if condition is not None:
+            check_condition(condition)
+        rows = self._with_retries(
+            lambda now: delete_rows(self.spark, now, condition, self.alias_name),
+            [] if condition is None else [condition],
+        )
+        return self._count(rows)
+
+    def update(
+        self,
+        condition: Condition | None = None,
+        set: Mapping[str, str | Column] | None = None,
+    ) -> DataFrame:
+        """Give columns new values in the rows for which a condition is true; return how many."""
+        if set is None:
+            message = "set cannot be None: update(condition, {column: value})"
+            raise ValueError(message)
+        if condition is not None:
+            check_condition(condition)
+        values = check_values(set, "set")
+        if not values:
+            message = "an update names at least one column"
+            raise ArgumentError(message)
+        rows = self._with_retries(
+            lambda now: update_rows(self.spark, now, condition, values, self.alias_name),
+            [*values.values(), *([] if condition is None else [condition])],
+        )
+        return self._count(rows)
+
+    def merge(self, source: DataFrame, condition: Condition) -> LanceMergeBuilder:
+        """Return a builder of a merge of a DataFrame's rows, where a condition says which match."""
+        check_kind(source, DataFrame, "source must be DataFrame, got")
+        check_condition(condition)
+        return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
+
+    def _with_retries(self, change: Callable[[Snapshot], int], said: Sequence[Condition]) -> int:
+        """Change rows of the newest version, and after conflicts of newer ones."""
+        snapshot = self.snapshot()
+        system = system_columns_named(said, snapshot.manifest.schema.names, self.alias_name)
+        return with_conflict_retries(self.spark, change, snapshot, system)
+
+    def _count(self, rows: int) -> DataFrame:
+        return count_frame(self.spark, [("num_affected_rows", rows)])
+
+    # --- versions -------------------------------------------------------------------------------------
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the versions, newest first, with what made each."""
+        return history_frame(self.spark, self.snapshot(), limit)
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Make an old version the newest again; return what that meant for files."""
+        check_kind(version, int, "version needs to be an int but got")
+        return self._restore(open_snapshot(self.uri, self.storage_options, version))
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Make the version of a time (in the session's zone) the newest again."""
+        return self._restore(self._as_of(timestamp))
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make the newest version the first one of another table; a shallow one names this one's files."""
+        return self._clone(self.snapshot(), target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make a version the first one of another table."""
+        check_kind(version, int, "version needs to be an int but got")
+        old = open_snapshot(self.uri, self.storage_options, version)
+        return self._clone(old, target, isShallow, replace, properties)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make the version of a time (in the session's zone) the first one of another table."""
+        return self._clone(self._as_of(timestamp), target, isShallow, replace, properties)
+
+    def _clone(
+        self,
+        source: Snapshot,
+        target: str,
+        is_shallow: object,
+        is_replacing: object,
+        properties: Mapping[str, str] | None,
+    ) -> LanceTable:
+        check_kind(target, str, "target needs to be a string but got")
+        check_flag(is_shallow, "isShallow needs to be a boolean but got")
+        check_flag(is_replacing, "replace needs to be a boolean but got")
+        config = check_properties(properties)
+        made = LanceTable(self.spark, target, self.storage_options)
+        store = open_store(target, dict(self.storage_options) or None)
+        shallow = bool(is_shallow)
+        if is_replacing and newest_version(store) is not None:
+            clone_over(self.spark, source, made.snapshot(), is_shallow=shallow, config=config)
+            return made
+        clone(self.spark, source, store, is_shallow=shallow)
+        if config:
+            update_config(made.snapshot(), config)
+        return made
+
+    def _as_of(self, timestamp: str) -> Snapshot:
+        """Return the version of a time."""
+        check_kind(timestamp, str, "timestamp needs to be a string but got")
+        try:
+            when = parse_in_session(self.spark, timestamp)
+        except ArgumentError as error:
+            message = f"The provided timestamp ('{timestamp}') cannot be converted to a valid timestamp: {error}"
+            raise ArgumentError(message) from None
+        store = open_store(self.uri, dict(self.storage_options) or None)
+        return Snapshot(store, read_manifest(store, version_as_of(store, when)))
+
+    def _restore(self, old: Snapshot) -> DataFrame:
+        now = _file_sizes(self.snapshot().manifest)
+        then = _file_sizes(old.manifest)
+        removed = [size for path, size in now.items() if path not in then]
+        restored = [size for path, size in then.items() if path not in now]
+        numbers = [
+            ("table_size_after_restore", sum(then.values())),
+            ("num_of_files_after_restore", len(then)),
+            ("num_removed_files", len(removed)),
+            ("num_restored_files", len(restored)),
+            ("removed_files_size", sum(removed)),
+            ("restored_files_size", sum(restored)),
+        ]
+        metrics = {
+            "tableSizeAfterRestore": sum(then.values()),
+            "numOfFilesAfterRestore": len(then),
+            "numRemovedFiles": len(removed),
+            "numRestoredFiles": len(restored),
+            "removedFilesSize": sum(removed),
+            "restoredFilesSize": sum(restored),
+        }
+        told = Told("RESTORE", {"version": str(old.manifest.version)}, metrics)
+        restore(old, told.properties())
+        return count_frame(self.spark, numbers)
+
+    # --- upkeep ---------------------------------------------------------------------------------------
+
+    def detail(self) -> DataFrame:
+        """Return one row about the table."""
+        snapshot = self.snapshot()
+        manifest = snapshot.manifest
+        oldest = min(list_locations(snapshot.store), key=lambda each: each.version)
+        config = dict(manifest.config)
+        clustering = config.pop(CLUSTERING, "")
+        sizes = _file_sizes(manifest)
+        summary = manifest.summary
+        row: tuple[Any, ...] = (
+            "lance",
+            None,
+            None,
+            config.pop(COMMENT, None),
+            snapshot.store.uri,
+            read_manifest_at(snapshot.store, oldest).timestamp,
+            manifest.timestamp,
+            [],
+            [name for name in clustering.split(",") if name],
+            len(sizes),
+            sum(sizes.values()),
+            config,
+            manifest.version,
+            summary.physical_rows - summary.deleted_rows,
+        )
+        return self.spark.createDataFrame([row], _DETAIL)
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Delete versions that are older, and files that no version needs; tagged versions stay.
+
+        Files of writers that have not committed yet are safe for a week.  A shorter time is refused
+        unless ``spark.databricks.delta.retentionDurationCheck.enabled`` is false, as Delta refuses it,
+        for then they are not.
+        """
+        hours = _WEEK_HOURS if retentionHours is None else float(retentionHours)
+        if hours < 0:
+            message = f"retentionHours must be 0 or more, got {retentionHours}"
+            raise ArgumentError(message)
+        if hours < _WEEK_HOURS and self.spark.conf.get(_CHECKS_RETENTION, "true") != "false":
+            message = (
+                f"a retention of {hours} hours is less than a week: files of writers under way may go; "
+                f"set {_CHECKS_RETENTION} to false if nobody writes"
+            )
+            raise ArgumentError(message)
+        policy = Policy(
+            timedelta(hours=hours), delete_unverified=hours < _WEEK_HOURS, error_if_tagged=False
+        )
+        snapshot = self.snapshot()
+        clean(snapshot, policy)
+        schema = st.StructType([st.StructField("path", st.StringType())])
+        return self.spark.createDataFrame([(snapshot.store.uri,)], schema)
+
+    def optimize(self) -> LanceOptimizeBuilder:
+        """Return a builder of a compaction, or of a clustering."""
+        return LanceOptimizeBuilder(self.spark, self.snapshot())
+
+    def compact(self, **options: Any) -> DataFrame:
+        """Compact the table, with the options of ``LanceDataset.optimize.compact_files``."""
+        return self.optimize().executeCompaction(**options)
+
+    # --- making ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table where none is."""
+        return LanceTableBuilder(_session(sparkSession), "create", cls)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table, which leaves one that is there alone."""
+        return LanceTableBuilder(_session(sparkSession), "createIfNotExists", cls)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a version without rows of a table that is there."""
+        return LanceTableBuilder(_session(sparkSession), "replace", cls)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table, or of a version without rows of it."""
+        return LanceTableBuilder(_session(sparkSession), "createOrReplace", cls)
+
+    @classmethod
+    def convertToLance(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | st.StructType | None = None,
+        *,
+        location: str | None = None,
+    ) -> LanceTable:
+        """Write the rows of ``parquet.`path``` to a new table at ``location``.
+
+        Spark finds the columns of partitions by itself; ``partitionSchema`` gives their types.
+        """
+        found = _PARQUET.fullmatch(identifier.strip())
+        if found is None:
+            message = f"convertToLance takes parquet.`path`, not {identifier!r}"
+            raise ArgumentError(message)
+        if location is None:
+            message = "Lance files are no Parquet files, so the rows are copied: say location=path"
+            raise ArgumentError(message)
+        rows = sparkSession.read.parquet(found.group(1))
+        if partitionSchema is not None:
+            wanted = partitionSchema
+            if isinstance(wanted, str):
+                wanted = sparkSession.createDataFrame([], wanted).schema
+            for each in wanted:
+                rows = rows.withColumn(each.name, rows[each.name].cast(each.dataType))
+        write(rows, location)
+        return cls(sparkSession, location)
+
+
+def _session(given: SparkSession | None) -> SparkSession:
+    found = SparkSession.getActiveSession() if given is None else given
+    if found is None:
+        message = "there is no active Spark session; hand one over"
+        raise ArgumentError(message)
+    return found
+
+
+def _file_sizes(manifest: Manifest) -> dict[str, int]:
+    """Return the data files of a version with their sizes."""
+    return {f.path: f.size_bytes or 0 for each in manifest.fragments for f in each.files}

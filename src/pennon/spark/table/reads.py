@@ -1,0 +1,131 @@
+"""Reading a `LanceTable`: counts, DataFrames of some version or some rows, and of what it is made of."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from pyspark.sql import types as st
+
+from pennon.scan.read.tasks import live_row_counts, plan_tasks
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.changes.row_changes import analysed
+from pennon.spark.changes.rows_found import translated
+from pennon.spark.frames.driver_reads import tests_little
+from pennon.spark.frames.lookup import taken_frame
+from pennon.spark.frames.scan import address_frame, parallelism_of
+from pennon.spark.run_tasks import run_tasks
+from pennon.spark.source import listings
+from pennon.spark.source.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
+from pennon.spark.source.partitions import Partition, pack_tasks
+from pennon.spark.source.scan_task import TableScan, plan_table_scan
+from pennon.spark.table.functions import read
+from pennon.spark.table.handle import TableHandle
+from pennon.spark.types import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pennon.scan.snapshot import Snapshot
+
+_COUNT = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """Counts the rows that a scan finds in the partition of a number; it pickles."""
+
+    scan: TableScan
+    partitions: tuple[Partition, ...]
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return _COUNT.pack(self.scan.count(self.partitions[number]))
+
+
+def count_rows(
+    spark: SparkSession, snapshot: Snapshot, condition: Condition | None, alias: str | None
+) -> int:
+    """Return for how many rows a condition is true; without one the manifest says it."""
+    if condition is None:
+        return sum(live_row_counts(snapshot))
+    predicate = translated(snapshot, condition, alias)
+    if predicate is None:
+        return _count_in_spark(spark, snapshot, condition, alias)
+    scan = plan_table_scan(snapshot, arrow_schema(st.StructType([])), None)
+    scan = scan.where_predicate(predicate)
+    tasks = plan_tasks(snapshot)
+    if tests_little(scan, tasks):
+        return scan.count(tasks)
+    partitions = pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    task = CountRows(scan, tuple(partitions))
+    return sum(_COUNT.unpack(found)[0] for found in run_tasks(spark, task, len(partitions)))
+
+
+def _count_in_spark(
+    spark: SparkSession, snapshot: Snapshot, condition: Condition, alias: str | None
+) -> int:
+    names = list(schema_to_arrow(snapshot.manifest.schema).names)
+
+    def build(columns: Sequence[str]) -> DataFrame:
+        rows = address_frame(spark, snapshot, columns)
+        rows = rows if alias is None else rows.alias(alias)
+        return rows.where(as_column(condition))
+
+    return analysed(build, columns_named([condition], names, alias), names).count()
+
+
+class TableReads:
+    """The methods of `LanceTable` that Delta has not, and that read."""
+
+    __slots__ = ()
+
+    def count(self: TableHandle, condition: Condition | None = None) -> int:
+        """Return the number of rows, or of those for which a condition is true.
+
+        The manifest knows all of them, and no job starts.  Text that compares columns with literals is
+        tested where the table is read, and only numbers come back; of a small table it is tested here.
+        """
+        if condition is not None:
+            check_condition(condition)
+        return count_rows(self.spark, self.snapshot(), condition, self.alias_name)
+
+    def read(self: TableHandle, columns: Sequence[str] | None = None, **options: Any) -> DataFrame:
+        """Return a DataFrame of the table; the options are those of `pennon.spark.read`.
+
+        They choose a version (``version``, ``tag``, ``branch``, ``asof``), rows (``filter``, ``limit``), or
+        aggregates (``aggregate``, ``group_by``).
+        """
+        known = {"storage_options": self.storage_options, **options}
+        return read(self.spark, self.uri, columns, **known)
+
+    def takeRows(
+        self: TableHandle,
+        rows: Iterable[SupportsIndex],
+        columns: Sequence[str] | None = None,
+        *,
+        by: str = "_rowid",
+    ) -> DataFrame:
+        """Return the rows of some row ids, in the order asked; ids of no row are left out.
+
+        ``by``: "_rowid", or "_rowaddr" for row addresses.  They are read here, no task starts.
+        """
+        return taken_frame(self.spark, self.snapshot(), rows, columns, by)
+
+    def versions(self: TableHandle) -> DataFrame:
+        """Return the versions, oldest first, with their rows, files and bytes."""
+        rows = list(listings.version_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.VERSION_SCHEMA)
+
+    def fragments(self: TableHandle) -> DataFrame:
+        """Return the fragments of the newest version, in their order."""
+        rows = list(listings.fragment_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.FRAGMENT_SCHEMA)
+
+    def files(self: TableHandle) -> DataFrame:
+        """Return the data files of the newest version, and the fields whose values they hold."""
+        rows = list(listings.file_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.FILE_SCHEMA)

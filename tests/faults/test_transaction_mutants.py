@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from pennon.errors import LanceError
-from pennon.table.apply import Surroundings, apply
+from pennon.table.apply import ApplyContext, apply
 from pennon.table.commit.conflict_matrix import judge
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.transaction import Transaction
@@ -46,7 +46,7 @@ def test_damaged_transactions(name: str) -> None:
             found = parse_transaction(mutated(data, draw))
             judge(sample("update", 1), found.operation)
             judge(found.operation, sample("delete", 1))
-            apply(head, found, Surroundings(1))
+            apply(head, found, ApplyContext(1))
 
 
 def test_damaged_indices() -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import pennon
 from pennon.index.files import IndexFiles
-from pennon.index.vector.base import Found, Probes, VectorIndex
+from pennon.index.vector.base import Probes, SearchResult, VectorIndex
 from pennon.index.vector.search.open import open_vector_index
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices
@@ -42,7 +42,7 @@ class Searched:
         self.ids = dict(zip(rows["_rowid"].to_pylist(), rows["id"].to_pylist(), strict=True))
         self._alive = np.array(sorted(self.ids), np.uint64)
 
-    def found(self, queries: Array, k: int, probes: Probes) -> list[Found]:
+    def found(self, queries: Array, k: int, probes: Probes) -> list[SearchResult]:
         """Return what each segment finds of the rows that are there."""
         return [
             each.search(queries, k, probes, lambda rows: np.isin(rows, self._alive))

@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 T = TypeVar("T")
 
 
-class lazy(Generic[T]):  # noqa: N801 - reads like `property`
+class cached_property(Generic[T]):  # noqa: N801 - reads like `property`
     """A method as a property that keeps its value; two threads may work it out at once."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:

@@ -39,30 +39,30 @@ SMALL_COST = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class PoolSpec:
     """The threads of one kind of work (above); none: as many as there are processors."""
 
     work: str
     threads: int = 0
 
     @classmethod
-    def reads(cls, threads: int) -> Crew:
+    def reads(cls, threads: int) -> PoolSpec:
         """Return the crew for pieces of a scan of a remote store."""
         return cls("reads", threads)
 
     @classmethod
-    def objects(cls, threads: int) -> Crew:
+    def objects(cls, threads: int) -> PoolSpec:
         """Return the crew for the objects that are read side by side."""
         return cls("objects", threads)
 
     @classmethod
-    def requests(cls, threads: int) -> Crew:
+    def requests(cls, threads: int) -> PoolSpec:
         """Return the crew for the requests to one object."""
         return cls("requests", threads)
 
 
-WORK = Crew("work")
-_LANES = Crew("lanes")
+WORK = PoolSpec("work")
+_LANES = PoolSpec("lanes")
 
 
 class Workers(ThreadPoolExecutor):
@@ -110,7 +110,7 @@ def _done(fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
     return future
 
 
-_pools: dict[tuple[int, Crew], Workers] = {}
+_pools: dict[tuple[int, PoolSpec], Workers] = {}
 _lock = threading.Lock()
 
 
@@ -130,14 +130,14 @@ def _fresh_lock() -> None:
 in_forked_child(_fresh_lock)
 
 
-def pool(crew: Crew = WORK) -> Workers:
+def pool(pool_spec: PoolSpec = WORK) -> Workers:
     """Return this process's pool for a crew."""
-    key = os.getpid(), crew
+    key = os.getpid(), pool_spec
     with _lock:
         mine = _pools.get(key)
         if mine is None:
-            threads = crew.threads or max(processors(), MIN_THREADS)
-            mine = Workers(threads, f"pennon-{crew.work}")
+            threads = pool_spec.threads or max(processors(), MIN_THREADS)
+            mine = Workers(threads, f"pennon-{pool_spec.work}")
             _pools[key] = mine
         return mine
 
@@ -147,7 +147,7 @@ def map_in_order(
     items: Iterable[T],
     cost: Callable[[T], int],
     budget: int,
-    crew: Crew = WORK,
+    pool_spec: PoolSpec = WORK,
     *,
     is_finished: bool = False,
 ) -> Generator[R, None, None]:
@@ -167,13 +167,13 @@ def map_in_order(
     if len(first) < 2:
         yield from map(work, first)
         return
-    workers = pool(crew)
+    workers = pool(pool_spec)
     waiting = chain(first, waiting)
     upcoming = next(waiting, None)
     try:
         while upcoming is not None or started:
             if process != os.getpid():
-                workers, process = pool(crew), os.getpid()
+                workers, process = pool(pool_spec), os.getpid()
                 started = deque((workers.submit(work, item), item, c) for _, item, c in started)
             while upcoming is not None and (not started or spent + cost(upcoming) <= budget):
                 spent += cost(upcoming)
@@ -243,7 +243,7 @@ def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
     return first, second
 
 
-def call_all(work: Sequence[Callable[[], R]], crew: Crew = _LANES) -> list[R]:
+def call_all(work: Sequence[Callable[[], R]], pool_spec: PoolSpec = _LANES) -> list[R]:
     """Return the results of functions, of which other threads call all but the first if they are free.
 
     They must not wait for others, nor start threads.  Each thread stays on a processor of its own, or
@@ -253,7 +253,7 @@ def call_all(work: Sequence[Callable[[], R]], crew: Crew = _LANES) -> list[R]:
     mine, *others = work
     if not others:
         return [mine()]
-    lanes = pool(crew)
+    lanes = pool(pool_spec)
     with apart(lanes.ids):
         futures = [lanes.submit(each) for each in others]
         try:
@@ -266,11 +266,11 @@ def call_all(work: Sequence[Callable[[], R]], crew: Crew = _LANES) -> list[R]:
     return found
 
 
-def map_all(work: Callable[[T], R], items: Sequence[T], crew: Crew = WORK) -> list[R]:
+def map_all(work: Callable[[T], R], items: Sequence[T], pool_spec: PoolSpec = WORK) -> list[R]:
     """Return ``[work(item) for item in items]``, worked on side by side when there are several."""
     if len(items) <= 1:
         return [work(item) for item in items]
-    workers = pool(crew)
+    workers = pool(pool_spec)
     futures = [workers.submit(work, item) for item in items]
     try:
         return [future.result() for future in futures]

@@ -31,21 +31,21 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Converter:
     """How values go over: from users to the table layer, and back."""
 
     to_table: Convert
     to_user: Convert
 
     @property
-    def optional(self) -> Way:
+    def optional(self) -> Converter:
         """Return the same for a value that may be None."""
-        return Way(_unless_none(self.to_table), _unless_none(self.to_user))
+        return Converter(_unless_none(self.to_table), _unless_none(self.to_user))
 
     @property
-    def many(self) -> Way:
+    def many(self) -> Converter:
         """Return the same for each of several values."""
-        return Way(_each(tuple, self.to_table), _each(list, self.to_user))
+        return Converter(_each(tuple, self.to_table), _each(list, self.to_user))
 
 
 def _same(value: Any) -> Any:
@@ -53,12 +53,12 @@ def _same(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldMapping:
     """A field, by its two names; the table layer does without some."""
 
     user: str
     table: str | None
-    way: Way = Way(_same, _same)
+    way: Converter = Converter(_same, _same)
 
 
 NOT_SHOWN = frozenset({"unknown", "fields_wire", "config_upserts", "tag", "new_files", "deferred"})
@@ -106,144 +106,148 @@ def to_index(index: Index) -> table_indices.Index:
     return rewritten(made)
 
 
-def _parts(kind: type) -> Way:
+def _parts(kind: type) -> Converter:
     """Return how objects of a class of `FIELDS` go over."""
-    return Way(lambda it: _to_table(kind, it), lambda it: _to_user(kind, it))
+    return Converter(lambda it: _to_table(kind, it), lambda it: _to_user(kind, it))
 
 
 _MILLISECONDS = 1000
-_FRAGMENTS = Way(FragmentMetadata.to_fragment, FragmentMetadata.from_fragment).many
-_FRAGMENT_ID = Way(FragmentId, int)
-_FIELD_IDS = Way(FieldId, int).many
-_VERSION = Way(DatasetVersion, int)
-_SCHEMA = Way(_to_schema, LanceSchema)
-_BASES = Way(lambda it: tuple(map(_to_base, it or ())), lambda _: None)
-_MODE = Way(_to_mode, _from_mode)
-_FILE = Way(DataFile.to_ref, DataFile.from_ref)
-_OFFSETS = Way(
+_FRAGMENTS = Converter(FragmentMetadata.to_fragment, FragmentMetadata.from_fragment).many
+_FRAGMENT_ID = Converter(FragmentId, int)
+_FIELD_IDS = Converter(FieldId, int).many
+_VERSION = Converter(DatasetVersion, int)
+_SCHEMA = Converter(_to_schema, LanceSchema)
+_BASES = Converter(lambda it: tuple(map(_to_base, it or ())), lambda _: None)
+_MODE = Converter(_to_mode, _from_mode)
+_FILE = Converter(DataFile.to_ref, DataFile.from_ref)
+_OFFSETS = Converter(
     lambda it: {FragmentId(number): bytes(bitmap) for number, bitmap in (it or {}).items()},
     lambda it: {int(number): bitmap for number, bitmap in it.items()} or None,
 )
-_COVERED = Way(lambda it: frozenset(map(FragmentId, it)), lambda it: set(it or ()))
-_TIME = Way(
+_COVERED = Converter(lambda it: frozenset(map(FragmentId, it)), lambda it: set(it or ()))
+_TIME = Converter(
     lambda it: round(it.timestamp() * _MILLISECONDS),
     table_indices.time_of,
 ).optional
 
-_INDEX_FILES = Way(
+_INDEX_FILES = Converter(
     lambda it: tuple(table_indices.IndexFile(each.path, each.size_bytes) for each in it or ()),
     lambda it: [IndexFile(each.path, each.size_bytes) for each in it] or None,
 )
-_INDICES = Way(to_index, lambda it: _to_user(Index, it)).many
+_INDICES = Converter(to_index, lambda it: _to_user(Index, it)).many
 _MAP = _parts(LanceOperation.UpdateMap)
-_MAPS = Way(
+_MAPS = Converter(
     lambda it: {FieldId(number): _MAP.to_table(each) for number, each in (it or {}).items()},
     lambda it: {int(number): _MAP.to_user(each) for number, each in it.items()} or None,
 )
 
-_OPERATION = Way(
+_OPERATION = Converter(
     lambda it: to_table_operation(it),  # noqa: PLW0108 - it is defined below
     lambda it: from_table_operation(it),  # noqa: PLW0108 - as above
 )
 
-FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[Row]] = {
+FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[FieldMapping]] = {
     (LanceOperation.Append, table.Append): [
-        Row("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
     ],
     (LanceOperation.Overwrite, table.Overwrite): [
-        Row("new_schema", "schema", _SCHEMA),
-        Row("fragments", "fragments", _FRAGMENTS),
-        Row("initial_bases", "base_paths", _BASES),
+        FieldMapping("new_schema", "schema", _SCHEMA),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("initial_bases", "base_paths", _BASES),
     ],
     (LanceOperation.Delete, table.Delete): [
-        Row("updated_fragments", "updated", _FRAGMENTS),
-        Row("deleted_fragment_ids", "deleted_ids", _FRAGMENT_ID.many),
-        Row("predicate", "predicate"),
+        FieldMapping("updated_fragments", "updated", _FRAGMENTS),
+        FieldMapping("deleted_fragment_ids", "deleted_ids", _FRAGMENT_ID.many),
+        FieldMapping("predicate", "predicate"),
     ],
     (LanceOperation.Update, table.Update): [
-        Row("removed_fragment_ids", "removed_ids", _FRAGMENT_ID.many),
-        Row("updated_fragments", "updated", _FRAGMENTS),
-        Row("new_fragments", "new", _FRAGMENTS),
-        Row("fields_modified", "fields_modified", _FIELD_IDS),
-        Row("fields_for_preserving_frag_bitmap", "fields_preserved", _FIELD_IDS),
-        Row("update_mode", "mode", _MODE),
-        Row("updated_fragment_offsets", "updated_offsets", _OFFSETS),
-        Row("adds_keys", None),
+        FieldMapping("removed_fragment_ids", "removed_ids", _FRAGMENT_ID.many),
+        FieldMapping("updated_fragments", "updated", _FRAGMENTS),
+        FieldMapping("new_fragments", "new", _FRAGMENTS),
+        FieldMapping("fields_modified", "fields_modified", _FIELD_IDS),
+        FieldMapping("fields_for_preserving_frag_bitmap", "fields_preserved", _FIELD_IDS),
+        FieldMapping("update_mode", "mode", _MODE),
+        FieldMapping("updated_fragment_offsets", "updated_offsets", _OFFSETS),
+        FieldMapping("adds_keys", None),
     ],
     (LanceOperation.Merge, table.Merge): [
-        Row("fragments", "fragments", _FRAGMENTS),
-        Row("schema", "schema", _SCHEMA),
-        Row("preserves_nullability", "preserves_nullability"),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("schema", "schema", _SCHEMA),
+        FieldMapping("preserves_nullability", "preserves_nullability"),
     ],
     (LanceOperation.Project, table.Project): [
-        Row("schema", "schema", _SCHEMA),
-        Row("preserves_nullability", "preserves_nullability"),
+        FieldMapping("schema", "schema", _SCHEMA),
+        FieldMapping("preserves_nullability", "preserves_nullability"),
     ],
     (LanceOperation.Restore, table.Restore): [
-        Row("version", "version", _VERSION),
+        FieldMapping("version", "version", _VERSION),
     ],
     (LanceOperation.Clone, table.Clone): [
-        Row("is_shallow", "is_shallow"),
-        Row("ref_name", "ref_name"),
-        Row("ref_version", "ref_version", _VERSION),
-        Row("ref_path", "ref_path"),
-        Row("branch_name", "branch_name"),
+        FieldMapping("is_shallow", "is_shallow"),
+        FieldMapping("ref_name", "ref_name"),
+        FieldMapping("ref_version", "ref_version", _VERSION),
+        FieldMapping("ref_path", "ref_path"),
+        FieldMapping("branch_name", "branch_name"),
     ],
     (LanceOperation.Rewrite, table.Rewrite): [
-        Row("groups", "groups", _parts(LanceOperation.RewriteGroup).many),
-        Row("rewritten_indices", "rewritten_indices", _parts(LanceOperation.RewrittenIndex).many),
+        FieldMapping("groups", "groups", _parts(LanceOperation.RewriteGroup).many),
+        FieldMapping(
+            "rewritten_indices", "rewritten_indices", _parts(LanceOperation.RewrittenIndex).many
+        ),
     ],
     (LanceOperation.RewriteGroup, table.RewriteGroup): [
-        Row("old_fragments", "old", _FRAGMENTS),
-        Row("new_fragments", "new", _FRAGMENTS),
+        FieldMapping("old_fragments", "old", _FRAGMENTS),
+        FieldMapping("new_fragments", "new", _FRAGMENTS),
     ],
     (LanceOperation.RewrittenIndex, table.RewrittenIndex): [
-        Row("old_id", "old_id"),
-        Row("new_id", "new_id"),
-        Row("new_details_type_url", "details_url"),
-        Row("new_details_value", "details", Way(bytes, bytes)),
-        Row("new_index_version", "index_version"),
+        FieldMapping("old_id", "old_id"),
+        FieldMapping("new_id", "new_id"),
+        FieldMapping("new_details_type_url", "details_url"),
+        FieldMapping("new_details_value", "details", Converter(bytes, bytes)),
+        FieldMapping("new_index_version", "index_version"),
     ],
     (LanceOperation.CreateIndex, table.CreateIndex): [
-        Row("new_indices", "new", _INDICES),
-        Row("removed_indices", "removed", _INDICES),
+        FieldMapping("new_indices", "new", _INDICES),
+        FieldMapping("removed_indices", "removed", _INDICES),
     ],
     (Index, table_indices.Index): [
-        Row("uuid", "uuid"),
-        Row("name", "name"),
-        Row("fields", "field_ids", _FIELD_IDS),
-        Row("dataset_version", "dataset_version"),
-        Row("fragment_ids", "fragment_ids", _COVERED),
-        Row("index_version", "index_version"),
-        Row("created_at", "created_at_ms", _TIME),
-        Row("base_id", "base_id"),
-        Row("files", "files", _INDEX_FILES),
-        Row("index_details", "details"),
-        Row("covering_fields", None),
-        Row("wire", "wire"),
+        FieldMapping("uuid", "uuid"),
+        FieldMapping("name", "name"),
+        FieldMapping("fields", "field_ids", _FIELD_IDS),
+        FieldMapping("dataset_version", "dataset_version"),
+        FieldMapping("fragment_ids", "fragment_ids", _COVERED),
+        FieldMapping("index_version", "index_version"),
+        FieldMapping("created_at", "created_at_ms", _TIME),
+        FieldMapping("base_id", "base_id"),
+        FieldMapping("files", "files", _INDEX_FILES),
+        FieldMapping("index_details", "details"),
+        FieldMapping("covering_fields", None),
+        FieldMapping("wire", "wire"),
     ],
     (LanceOperation.DataReplacement, table.DataReplacement): [
-        Row("replacements", "replacements", _parts(LanceOperation.DataReplacementGroup).many),
+        FieldMapping(
+            "replacements", "replacements", _parts(LanceOperation.DataReplacementGroup).many
+        ),
     ],
     (LanceOperation.DataReplacementGroup, table.Replacement): [
-        Row("fragment_id", "fragment_id", _FRAGMENT_ID),
-        Row("new_file", "file", _FILE),
+        FieldMapping("fragment_id", "fragment_id", _FRAGMENT_ID),
+        FieldMapping("new_file", "file", _FILE),
     ],
     (LanceOperation.UpdateConfig, table.UpdateConfig): [
-        Row("config_updates", "config", _MAP.optional),
-        Row("table_metadata_updates", "table_metadata", _MAP.optional),
-        Row("schema_metadata_updates", "schema_metadata", _MAP.optional),
-        Row("field_metadata_updates", "fields", _MAPS),
+        FieldMapping("config_updates", "config", _MAP.optional),
+        FieldMapping("table_metadata_updates", "table_metadata", _MAP.optional),
+        FieldMapping("schema_metadata_updates", "schema_metadata", _MAP.optional),
+        FieldMapping("field_metadata_updates", "fields", _MAPS),
     ],
     (LanceOperation.UpdateMap, table.MapUpdate): [
-        Row("updates", "entries", Way(dict, dict)),
-        Row("replace", "replace"),
+        FieldMapping("updates", "entries", Converter(dict, dict)),
+        FieldMapping("replace", "replace"),
     ],
     (Transaction, TableTransaction): [
-        Row("read_version", "read_version"),
-        Row("operation", "operation", _OPERATION),
-        Row("uuid", "uuid"),
-        Row("transaction_properties", "properties", Way(lambda it: it or {}, dict)),
+        FieldMapping("read_version", "read_version"),
+        FieldMapping("operation", "operation", _OPERATION),
+        FieldMapping("uuid", "uuid"),
+        FieldMapping("transaction_properties", "properties", Converter(lambda it: it or {}, dict)),
     ],
 }
 _TABLE_CLASS = {user: (kind, rows) for (user, kind), rows in FIELDS.items()}
@@ -308,7 +312,7 @@ def _to_user(kind: type, value: Any) -> Any:
     return kind(**{user: way.to_user(getattr(value, name)) for user, name, way in common})
 
 
-def _given(kind: type, row: Row, value: Any) -> Any:
+def _given(kind: type, row: FieldMapping, value: Any) -> Any:
     """Return the value of a field that a user gave; errors name the class and the field."""
     try:
         return row.way.to_table(getattr(value, row.user))

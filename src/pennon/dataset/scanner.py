@@ -16,7 +16,7 @@ import pyarrow as pa
 from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.extras import not_installed
 from pennon.encoding.exact_batches import exact_batches, exact_table
 from pennon.encoding.large_columns import combined
@@ -58,13 +58,13 @@ class LanceScanner(ArrowScanner):
         """Pickle the description; the other side starts the scan anew."""
         return LanceScanner, (self._ds, self._snapshot, self._options)
 
-    @lazy
+    @cached_property
     def _query(self) -> BoundQuery:
         """Return the query without tasks."""
         search = self._search
         return bind_query(self._snapshot, self._options) if search is None else search.query
 
-    @lazy
+    @cached_property
     def _search(self) -> TextScan | NearestScan | None:
         """Return the search in texts, or for near vectors, if the scan is one."""
         return None if self._options.search is None else self._search_in(self._snapshot)
@@ -93,14 +93,14 @@ class LanceScanner(ArrowScanner):
         metered = self._search_in(self._snapshot.metered(meter))
         return metered, ScanReport(meter, self._options.report)
 
-    @lazy
+    @cached_property
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
         if self._bytes_of_blobs is not None:
             return self._bytes_of_blobs.schema
         return self._query.schema if self._search is None else self._search.schema
 
-    @lazy
+    @cached_property
     def _bytes_of_blobs(self) -> BytesOfBlobs | None:
         """Return what fetches blobs, where a scan of data files cannot: for those of version 2."""
         if not self._options.blobs_as_bytes:

@@ -64,7 +64,7 @@ class LanceStats:
         """
         files = [file for fragment in self._fragments for file in fragment.files]
         total: Counter[FieldId] = Counter()
-        for sizes in map_all(self._sizes, files, self._snapshot.crew):
+        for sizes in map_all(self._sizes, files, self._snapshot.pool_spec):
             total.update(sizes)
         fields = self._snapshot.manifest.schema.walk()
         return DataStatistics([FieldStatistics(field.id, total[field.id]) for field in fields])

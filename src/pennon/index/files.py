@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.encoding.read_protocol import run, together
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
@@ -138,7 +138,7 @@ class IndexFiles:
     remember: Remember
     open_object: Callable[[str], ObjectReader] | None = None
     """Opens a file that is no data file, as the first vector indices are."""
-    crew: Crew | None = None
+    pool_spec: PoolSpec | None = None
     """Who reads side by side; None where to read is not to wait."""
     parts: Callable[[], Parts | None] | None = None
     """Returns where ``remember`` keeps what it remembers, None where that is gone."""
@@ -150,10 +150,12 @@ class IndexFiles:
 
     def side_by_side(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
         """Return what work gives for items, each of which reads; a remote store is asked for all at once."""
-        if self.crew is None:
+        if self.pool_spec is None:
             return [work(item) for item in items]
         contexts = [copy_context() for _ in items]  # a thread of a pool does not know who watches
-        return map_all(lambda at: contexts[at].run(work, items[at]), range(len(items)), self.crew)
+        return map_all(
+            lambda at: contexts[at].run(work, items[at]), range(len(items)), self.pool_spec
+        )
 
     def known(self, key: Hashable) -> Any | None:
         """Return the part of a key if it is remembered, None if it is not."""

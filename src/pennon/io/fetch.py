@@ -23,7 +23,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.gather import scatter
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
 
@@ -142,8 +142,8 @@ class Fetcher:
             for group, whole, extents in zip(plan.groups, wholes, plan.requests, strict=True)
             for part in extents
         ]
-        crew = Crew.requests(self._limits.concurrency)
-        read = iter(map_all(self._read_part, parts, crew))
+        pool_spec = PoolSpec.requests(self._limits.concurrency)
+        read = iter(map_all(self._read_part, parts, pool_spec))
         answers = [[next(read) for _ in extents] for extents in plan.requests]
         return [answer[0] for answer in answers]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Protocol, TypeVar
 
-from pennon.core.thread_pools import Crew, map_in_order
+from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.file.container.losses import Losses
 from pennon.ops.bars import bar, counted
 
@@ -34,7 +34,7 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
     begin, and its error comes when the others have ended, so that nothing is written behind it.  On a terminal a bar says ``what`` is done, if it takes a while.  What
     files of version 0.1 do not hold is one warning (DataLossWarning) of all pieces.
     """
-    crew = Crew("jobs", threads or os.cpu_count() or 1)
+    pool_spec = PoolSpec("jobs", threads or os.cpu_count() or 1)
     losses = Losses()
 
     def run(number: int) -> R:
@@ -42,7 +42,9 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
             return task.run(number)
 
     numbers = range(count)
-    done_in_order = map_in_order(run, numbers, lambda _: 1, crew.threads, crew, is_finished=True)
+    done_in_order = map_in_order(
+        run, numbers, lambda _: 1, pool_spec.threads, pool_spec, is_finished=True
+    )
     with closing(done_in_order) as results:
         done = list(_with_bar(results, count, what))
     losses.warn()

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
@@ -86,22 +86,22 @@ class SqlPredicate:
         """See `Predicate.paths`."""
         return self.columns
 
-    @lazy
+    @cached_property
     def columns(self) -> list[tuple[str, ...]]:
         """Return the paths of the columns that it needs, each once."""
         return paths_of(self.condition)
 
-    @lazy
+    @cached_property
     def pruner(self) -> Pruner:
         """Return what judges units of rows by their bounds."""
         return Pruner(self.condition)
 
-    @lazy
+    @cached_property
     def of_few(self) -> NumberTest | TextTest | None:
         """Return what tests a few rows, if the condition does no more than that can do."""
         return NumberTest.of(self.condition) or TextTest.of(self.condition)
 
-    @lazy
+    @cached_property
     def is_never_true(self) -> bool:
         """Return whether no row can pass, whatever is in it."""
         return not self.pruner.can_match({})

@@ -18,7 +18,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import WORK, Crew
+from pennon.core.thread_pools import WORK, PoolSpec
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, StoreError
 from pennon.index.files import IndexFiles, Remember
 from pennon.io.mapped import MappedReader
@@ -111,14 +111,14 @@ class Snapshot:
         return self.store.limits is not None
 
     @property
-    def crew(self) -> Crew:
+    def pool_spec(self) -> PoolSpec:
         """Return the threads that read fragments, or pieces of them, side by side.
 
         They are as many as the requests that a remote store gets at once, so that no fragment waits
         for another.
         """
         limits = self.store.limits
-        return WORK if limits is None else Crew.reads(limits.concurrency)
+        return WORK if limits is None else PoolSpec.reads(limits.concurrency)
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` gives for a key, made now or lately: parsed filters, projections."""
@@ -180,9 +180,9 @@ class Snapshot:
                     raise error from None
 
         limits = store.limits
-        crew = None if limits is None else Crew.objects(limits.concurrency)
+        pool_spec = None if limits is None else PoolSpec.objects(limits.concurrency)
         parts = self.session.known_index_parts
-        return IndexFiles(index.folder, open_file, remember, store.open, crew, parts)
+        return IndexFiles(index.folder, open_file, remember, store.open, pool_spec, parts)
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""

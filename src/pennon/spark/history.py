@@ -72,7 +72,7 @@ _NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryEntry:
     """What an operation says of itself, in Delta's words."""
 
     operation: str

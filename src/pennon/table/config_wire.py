@@ -12,7 +12,7 @@ from typing import Any
 
 from pennon.core.units import FieldId
 from pennon.proto import transaction_pb2
-from pennon.table.message_wire import Way, one, optional
+from pennon.table.message_wire import Converter, one, optional
 from pennon.table.operations import MapUpdate
 
 _Proto = transaction_pb2.Transaction
@@ -68,6 +68,6 @@ def _put_field_metadata(message: Any, field: str, updates: Mapping[FieldId, MapU
         getattr(message, field)[number].CopyFrom(_serialize_map(update))
 
 
-CONFIG = Way(_read_config, MAP.put)
-SCHEMA_METADATA = Way(_read_schema_metadata, MAP.put)
-FIELD_METADATA = Way(_read_field_metadata, _put_field_metadata)
+CONFIG = Converter(_read_config, MAP.put)
+SCHEMA_METADATA = Converter(_read_schema_metadata, MAP.put)
+FIELD_METADATA = Converter(_read_field_metadata, _put_field_metadata)

@@ -44,40 +44,40 @@ def unknown_fields(message: Message) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Converter:
     """How the value of a field is read from its message, by the field's name, and put there."""
 
     read: Callable[[Any, str], Any]
     put: Callable[[Any, str, Any], None]
 
 
-def one(parse: Callable[[Any], Any], serialize: Callable[[Any], Any]) -> Way:
+def one(parse: Callable[[Any], Any], serialize: Callable[[Any], Any]) -> Converter:
     """Return how a field that is a message is read and put."""
-    return Way(
+    return Converter(
         lambda message, field: parse(getattr(message, field)),
         lambda message, field, value: getattr(message, field).CopyFrom(serialize(value)),
     )
 
 
-def optional(way: Way) -> Way:
+def optional(way: Converter) -> Converter:
     """Return the same for a field that may be absent: None."""
 
     def put(message: Any, field: str, value: Any) -> None:
         if value is not None:
             way.put(message, field, value)
 
-    return Way(
+    return Converter(
         lambda message, field: way.read(message, field) if message.HasField(field) else None, put
     )
 
 
-def many(parse: Callable[[Any], Any], serialize: Callable[[Any], Any]) -> Way:
+def many(parse: Callable[[Any], Any], serialize: Callable[[Any], Any]) -> Converter:
     """Return how a repeated field is read and put."""
-    return Way(
+    return Converter(
         lambda message, field: tuple(map(parse, getattr(message, field))),
         lambda message, field, values: getattr(message, field).extend(map(serialize, values)),
     )
 
 
-PLAIN = Way(getattr, setattr)
+PLAIN = Converter(getattr, setattr)
 """A field of one number, text, bytes or truth value."""

@@ -39,7 +39,7 @@ from pennon.table.indices_wire import (
 )
 from pennon.table.message_wire import (
     PLAIN,
-    Way,
+    Converter,
     many,
     one,
     optional,
@@ -139,12 +139,12 @@ def _kept(message: Message) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldMapping:
     """A field: its name in the value and in the message."""
 
     name: str
     field: str
-    way: Way = PLAIN
+    way: Converter = PLAIN
 
 
 def _put_parts(message: Any, field: str, values: Sequence[Any]) -> None:
@@ -152,8 +152,8 @@ def _put_parts(message: Any, field: str, values: Sequence[Any]) -> None:
         _fill(getattr(message, field).add(), value)
 
 
-def _parts(kind: type) -> Way:
-    return Way(
+def _parts(kind: type) -> Converter:
+    return Converter(
         lambda message, field: tuple(_parse(kind, each) for each in getattr(message, field)),
         _put_parts,
     )
@@ -210,9 +210,11 @@ def _put_details(part: str) -> Callable[[Any, str, Any], None]:
     return put
 
 
-def _details(part: str) -> Way:
+def _details(part: str) -> Converter:
     """Return how one half of a protobuf Any is read and put."""
-    return Way(lambda message, field: getattr(getattr(message, field), part), _put_details(part))
+    return Converter(
+        lambda message, field: getattr(getattr(message, field), part), _put_details(part)
+    )
 
 
 _FRAGMENTS = many(parse_fragment, serialize_fragment)
@@ -224,103 +226,103 @@ _INDEX_FILES = many(parse_index_file, serialize_index_file)
 _UUID = one(parse_uuid, serialize_uuid)
 _BASES = many(parse_base_path, serialize_base_path)
 _GROUPS = _parts(RewriteGroup)
-_SCHEMA = Way(_read_schema, _put_schema)
-_SCHEMA_WIRE = Way(_read_wire, _put_wire)
-_VERSION = Way(lambda message, field: DatasetVersion(getattr(message, field)), setattr)
-_MODE = Way(_read_mode, lambda message, field, mode: setattr(message, field, mode or 0))
-_OFFSETS = Way(
+_SCHEMA = Converter(_read_schema, _put_schema)
+_SCHEMA_WIRE = Converter(_read_wire, _put_wire)
+_VERSION = Converter(lambda message, field: DatasetVersion(getattr(message, field)), setattr)
+_MODE = Converter(_read_mode, lambda message, field, mode: setattr(message, field, mode or 0))
+_OFFSETS = Converter(
     lambda message, field: {FragmentId(k): v for k, v in getattr(message, field).items()},
     _put_offsets,
 )
-_STRINGS = Way(
+_STRINGS = Converter(
     lambda message, field: dict(getattr(message, field)),
     lambda message, field, values: getattr(message, field).update(values),
 )
 
-FIELDS: Mapping[type[Any], Sequence[Row]] = {
+FIELDS: Mapping[type[Any], Sequence[FieldMapping]] = {
     Append: [
-        Row("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
     ],
     Overwrite: [
-        Row("fragments", "fragments", _FRAGMENTS),
-        Row("fields_wire", "schema", _SCHEMA_WIRE),
-        Row("schema", "schema", _SCHEMA),
-        Row("config_upserts", "config_upsert_values", _STRINGS),
-        Row("base_paths", "initial_bases", _BASES),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("fields_wire", "schema", _SCHEMA_WIRE),
+        FieldMapping("schema", "schema", _SCHEMA),
+        FieldMapping("config_upserts", "config_upsert_values", _STRINGS),
+        FieldMapping("base_paths", "initial_bases", _BASES),
     ],
     Delete: [
-        Row("updated", "updated_fragments", _FRAGMENTS),
-        Row("deleted_ids", "deleted_fragment_ids", _FRAGMENT_IDS),
-        Row("predicate", "predicate"),
+        FieldMapping("updated", "updated_fragments", _FRAGMENTS),
+        FieldMapping("deleted_ids", "deleted_fragment_ids", _FRAGMENT_IDS),
+        FieldMapping("predicate", "predicate"),
     ],
     Update: [
-        Row("removed_ids", "removed_fragment_ids", _FRAGMENT_IDS),
-        Row("updated", "updated_fragments", _FRAGMENTS),
-        Row("new", "new_fragments", _FRAGMENTS),
-        Row("fields_modified", "fields_modified", _FIELD_IDS),
-        Row("fields_preserved", "fields_for_preserving_frag_bitmap", _FIELD_IDS),
-        Row("mode", "update_mode", _MODE),
-        Row("updated_offsets", "updated_fragment_offsets", _OFFSETS),
+        FieldMapping("removed_ids", "removed_fragment_ids", _FRAGMENT_IDS),
+        FieldMapping("updated", "updated_fragments", _FRAGMENTS),
+        FieldMapping("new", "new_fragments", _FRAGMENTS),
+        FieldMapping("fields_modified", "fields_modified", _FIELD_IDS),
+        FieldMapping("fields_preserved", "fields_for_preserving_frag_bitmap", _FIELD_IDS),
+        FieldMapping("mode", "update_mode", _MODE),
+        FieldMapping("updated_offsets", "updated_fragment_offsets", _OFFSETS),
     ],
     Merge: [
-        Row("fragments", "fragments", _FRAGMENTS),
-        Row("fields_wire", "schema", _SCHEMA_WIRE),
-        Row("schema", "schema", _SCHEMA),
-        Row("preserves_nullability", "preserves_nullability"),
+        FieldMapping("fragments", "fragments", _FRAGMENTS),
+        FieldMapping("fields_wire", "schema", _SCHEMA_WIRE),
+        FieldMapping("schema", "schema", _SCHEMA),
+        FieldMapping("preserves_nullability", "preserves_nullability"),
     ],
     Project: [
-        Row("fields_wire", "schema", _SCHEMA_WIRE),
-        Row("schema", "schema", _SCHEMA),
-        Row("preserves_nullability", "preserves_nullability"),
+        FieldMapping("fields_wire", "schema", _SCHEMA_WIRE),
+        FieldMapping("schema", "schema", _SCHEMA),
+        FieldMapping("preserves_nullability", "preserves_nullability"),
     ],
     Rewrite: [
-        Row("groups", "groups", Way(_read_groups, _put_parts)),
-        Row("rewritten_indices", "rewritten_indices", _parts(RewrittenIndex)),
+        FieldMapping("groups", "groups", Converter(_read_groups, _put_parts)),
+        FieldMapping("rewritten_indices", "rewritten_indices", _parts(RewrittenIndex)),
     ],
     RewriteGroup: [
-        Row("old", "old_fragments", _FRAGMENTS),
-        Row("new", "new_fragments", _FRAGMENTS),
+        FieldMapping("old", "old_fragments", _FRAGMENTS),
+        FieldMapping("new", "new_fragments", _FRAGMENTS),
     ],
     RewrittenIndex: [
-        Row("old_id", "old_id", _UUID),
-        Row("new_id", "new_id", _UUID),
-        Row("details_url", "new_index_details", _details("type_url")),
-        Row("details", "new_index_details", _details("value")),
-        Row("index_version", "new_index_version"),
-        Row("new_files", "new_index_files", _INDEX_FILES),
+        FieldMapping("old_id", "old_id", _UUID),
+        FieldMapping("new_id", "new_id", _UUID),
+        FieldMapping("details_url", "new_index_details", _details("type_url")),
+        FieldMapping("details", "new_index_details", _details("value")),
+        FieldMapping("index_version", "new_index_version"),
+        FieldMapping("new_files", "new_index_files", _INDEX_FILES),
     ],
     ReserveFragments: [
-        Row("count", "num_fragments"),
+        FieldMapping("count", "num_fragments"),
     ],
     Restore: [
-        Row("version", "version", _VERSION),
+        FieldMapping("version", "version", _VERSION),
     ],
     CreateIndex: [
-        Row("new", "new_indices", _INDICES),
-        Row("removed", "removed_indices", _INDICES),
+        FieldMapping("new", "new_indices", _INDICES),
+        FieldMapping("removed", "removed_indices", _INDICES),
     ],
     UpdateConfig: [
-        Row("config", "config_updates", CONFIG),
-        Row("table_metadata", "table_metadata_updates", MAP),
-        Row("schema_metadata", "schema_metadata_updates", SCHEMA_METADATA),
-        Row("fields", "field_metadata_updates", FIELD_METADATA),
+        FieldMapping("config", "config_updates", CONFIG),
+        FieldMapping("table_metadata", "table_metadata_updates", MAP),
+        FieldMapping("schema_metadata", "schema_metadata_updates", SCHEMA_METADATA),
+        FieldMapping("fields", "field_metadata_updates", FIELD_METADATA),
     ],
     DataReplacement: [
-        Row("replacements", "replacements", _parts(Replacement)),
+        FieldMapping("replacements", "replacements", _parts(Replacement)),
     ],
     Replacement: [
-        Row("fragment_id", "fragment_id"),
-        Row("file", "new_file", _FILE),
+        FieldMapping("fragment_id", "fragment_id"),
+        FieldMapping("file", "new_file", _FILE),
     ],
     Clone: [
-        Row("is_shallow", "is_shallow"),
-        Row("ref_name", "ref_name", optional(PLAIN)),
-        Row("ref_version", "ref_version", _VERSION),
-        Row("ref_path", "ref_path"),
-        Row("branch_name", "branch_name", optional(PLAIN)),
+        FieldMapping("is_shallow", "is_shallow"),
+        FieldMapping("ref_name", "ref_name", optional(PLAIN)),
+        FieldMapping("ref_version", "ref_version", _VERSION),
+        FieldMapping("ref_path", "ref_path"),
+        FieldMapping("branch_name", "branch_name", optional(PLAIN)),
     ],
     UpdateBases: [
-        Row("new_bases", "new_bases", _BASES),
+        FieldMapping("new_bases", "new_bases", _BASES),
     ],
 }
 _KINDS = {name: kind for kind, name in NAMES.items()}

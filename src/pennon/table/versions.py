@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import WORK, Crew, map_all
+from pennon.core.thread_pools import WORK, PoolSpec, map_all
 from pennon.core.units import DatasetVersion
 from pennon.errors import (
     Breadcrumb,
@@ -209,8 +209,8 @@ def list_versions(store: Reads) -> list[Summary]:
     """Return all versions in a few numbers each, oldest first."""
     locations = list_locations(store) or [latest_location(store)]
     limits = store.limits
-    crew = WORK if limits is None else Crew.reads(limits.concurrency)
-    return map_all(lambda at: _read_at(store, at, summarize_manifest_file), locations, crew)
+    pool_spec = WORK if limits is None else PoolSpec.reads(limits.concurrency)
+    return map_all(lambda at: _read_at(store, at, summarize_manifest_file), locations, pool_spec)
 
 
 def version_as_of(store: Reads, when: datetime) -> DatasetVersion:

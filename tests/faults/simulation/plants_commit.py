@@ -22,7 +22,7 @@ from pennon.table.apply.whole import restore
 from pennon.table.commit.conflict_check import judge_newer
 from pennon.table.commit.loop import next_manifest
 from pennon.table.commit.new_files import check_new_files
-from pennon.table.commit.put_manifest import _Holder, _holder, land_at, settle
+from pennon.table.commit.put_manifest import _Holder, _holder, put_manifest_at, verify_latest
 from pennon.table.commit.rebase import _united, check_adds_no_rows, same_intent
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import Manifest
@@ -51,14 +51,14 @@ def put_overwrites_a_manifest(stack: ExitStack) -> None:
 
 @plant("U37, U42: a lost answer is a failed commit", faults=LOST)
 def lost_answer_is_a_failure(stack: ExitStack) -> None:
-    def land(store: Any, location: Any, manifest: Any, *_: Any) -> bool:
+    def put_manifest(store: Any, location: Any, manifest: Any, *_: Any) -> bool:
         try:
             store.put_if_absent(location.path, serialize_manifest_file(manifest))
         except AlreadyExistsError:
             return False
         return True
 
-    swap(stack, land_at, land)
+    swap(stack, put_manifest_at, put_manifest)
 
 
 @plant("U1, U42, T8: one's own manifest is another's", faults=LOST)
@@ -88,7 +88,7 @@ def absent_is_failed(stack: ExitStack) -> None:
     "U1, U2: a writer takes its files away when the answer is lost", faults=LOST, kinds=("append",)
 )
 def writer_deletes_its_files(stack: ExitStack) -> None:
-    def land(store: Any, location: Any, manifest: Manifest, *_: Any) -> bool:
+    def put_manifest(store: Any, location: Any, manifest: Manifest, *_: Any) -> bool:
         try:
             store.put_if_absent(location.path, serialize_manifest_file(manifest))
         except (AlreadyExistsError, StoreError):
@@ -96,7 +96,7 @@ def writer_deletes_its_files(stack: ExitStack) -> None:
             raise
         return True
 
-    swap(stack, land_at, land)
+    swap(stack, put_manifest_at, put_manifest)
 
 
 @plant(
@@ -108,7 +108,7 @@ def writer_deletes_its_files(stack: ExitStack) -> None:
     pauses=True,
 )
 def no_look_after_landing(stack: ExitStack) -> None:
-    swap(stack, settle, lambda *_: True)
+    swap(stack, verify_latest, lambda *_: True)
 
 
 @plant(

@@ -19,7 +19,7 @@ from pennon.ops.cleanup.plan import make_plan, old_versions
 from pennon.ops.cleanup.run import _delete, _remove
 from pennon.ops.cleanup.survey import Survey
 from pennon.table.commit.migrate_naming import copy_newest
-from pennon.table.commit.put_manifest import settle
+from pennon.table.commit.put_manifest import verify_latest
 from pennon.table.external.finish import _finished_by_another, finish_with
 from pennon.table.external.manifests import Entry, new_staging_path
 from pennon.table.external.store import GrantedVersions
@@ -220,4 +220,4 @@ def final_before_grant(stack: ExitStack) -> None:
 @plant("1.1: a writer goes on under old names beside new ones", migrates=True, kinds=("append",))
 def names_are_mixed(stack: ExitStack) -> None:
     swap(stack, copy_newest, lambda _store, newest: newest)
-    swap(stack, settle, lambda *_: True)
+    swap(stack, verify_latest, lambda *_: True)

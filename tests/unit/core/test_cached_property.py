@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 
 
 class Numbers:
     def __init__(self) -> None:
         self.calls = 0
 
-    @lazy
+    @cached_property
     def total(self) -> int:
         """Return the total."""
         self.calls += 1
@@ -34,7 +34,7 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent() -> None:
     class Slow:
         is_slow = True
 
-        @lazy
+        @cached_property
         def value(self) -> int:
             if self.is_slow:
                 started.set()

@@ -11,7 +11,7 @@ import pytest
 
 from pennon.core.thread_pools import (
     SMALL_COST,
-    Crew,
+    PoolSpec,
     WorkAhead,
     both,
     call_all,
@@ -42,12 +42,12 @@ def test_work_is_done_with_the_threads_there_are(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_some)
-    crew = Crew(f"few {startable}", 4)
-    assert map_all(str, range(20), crew) == list(map(str, range(20)))
-    doubled = map_in_order(lambda n: 2 * n, range(20), lambda _: 1, 5, crew)
+    pool_spec = PoolSpec(f"few {startable}", 4)
+    assert map_all(str, range(20), pool_spec) == list(map(str, range(20)))
+    doubled = map_in_order(lambda n: 2 * n, range(20), lambda _: 1, 5, pool_spec)
     assert list(doubled) == list(range(0, 40, 2))
     with pytest.raises(ZeroDivisionError):
-        pool(crew).submit(lambda: 1 // 0).result()
+        pool(pool_spec).submit(lambda: 1 // 0).result()
 
 
 def test_one_item_beyond_the_budget_is_still_done() -> None:
@@ -89,14 +89,17 @@ def test_an_error_reaches_the_caller() -> None:
 def test_a_crew_has_threads_of_its_own_so_that_it_can_be_waited_for() -> None:
     """All threads of each crew wait for the next one at once, and none for itself."""
 
-    def wait_for(crews: list[Crew]) -> int:
+    def wait_for(crews: list[PoolSpec]) -> int:
         if not crews:
             return 1
         return sum(map_all(lambda _: wait_for(crews[1:]), range(3), crews[0]))
 
-    assert wait_for([Crew.reads(3), Crew.objects(3), Crew.requests(3)]) == 27
-    assert pool(Crew.reads(3)) is pool(Crew.reads(3))
-    assert len({pool(), pool(Crew.reads(3)), pool(Crew.reads(2)), pool(Crew.objects(3))}) == 4
+    assert wait_for([PoolSpec.reads(3), PoolSpec.objects(3), PoolSpec.requests(3)]) == 27
+    assert pool(PoolSpec.reads(3)) is pool(PoolSpec.reads(3))
+    assert (
+        len({pool(), pool(PoolSpec.reads(3)), pool(PoolSpec.reads(2)), pool(PoolSpec.objects(3))})
+        == 4
+    )
 
 
 ENDING = """
@@ -190,15 +193,17 @@ def test_if_one_of_two_fails_the_other_is_not_left_running() -> None:
 
 
 def test_many_at_once_are_done_here_if_nobody_else_does_them() -> None:
-    crew, gate = Crew("a few", 2), threading.Event()
-    assert call_all([partial(pow, n, 2) for n in range(50)], crew) == [n * n for n in range(50)]
-    assert call_all([threading.get_ident], crew) == [threading.get_ident()]
-    busy = [pool(crew).submit(gate.wait, 60) for _ in range(2)]
-    assert set(call_all([threading.get_ident] * 5, crew)) == {threading.get_ident()}
+    pool_spec, gate = PoolSpec("a few", 2), threading.Event()
+    assert call_all([partial(pow, n, 2) for n in range(50)], pool_spec) == [
+        n * n for n in range(50)
+    ]
+    assert call_all([threading.get_ident], pool_spec) == [threading.get_ident()]
+    busy = [pool(pool_spec).submit(gate.wait, 60) for _ in range(2)]
+    assert set(call_all([threading.get_ident] * 5, pool_spec)) == {threading.get_ident()}
     gate.set()
     assert all(each.result() for each in busy)
     with pytest.raises(ZeroDivisionError):
-        call_all([lambda: 1, lambda: 1 // 0, lambda: 2], crew)
+        call_all([lambda: 1, lambda: 1 // 0, lambda: 2], pool_spec)
 
 
 def test_work_given_up_is_not_begun_and_not_left_running() -> None:

@@ -14,7 +14,7 @@ from pennon.dataset.operation import Index
 from pennon.dataset.operation_fields import (
     FIELDS,
     NOT_SHOWN,
-    Row,
+    FieldMapping,
     from_table_operation,
     to_table_operation,
 )
@@ -67,7 +67,7 @@ def names(kind: type) -> set[str]:
     [(*classes, rows) for classes, rows in FIELDS.items()],
     ids=[user.__name__ for user, _ in FIELDS],
 )
-def test_every_field_has_one_row(user: type, kind: type, rows: list[Row]) -> None:
+def test_every_field_has_one_row(user: type, kind: type, rows: list[FieldMapping]) -> None:
     assert sorted(row.user for row in rows) == sorted(names(user))
     ours = [row.table for row in rows if row.table is not None]
     assert sorted(ours) == sorted(names(kind) - NOT_SHOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from pennon.core.thread_pools import Crew, pool
+from pennon.core.thread_pools import PoolSpec, pool
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
 from pennon.io.limits import FetchLimits
@@ -62,6 +62,6 @@ class Meeting(WrappedStore):
 def wait_until_all_is_quiet() -> None:
     """Return when no thread reads a unit any more: all threads of that pool meet here."""
     together = threading.Barrier(LIMITS.concurrency, timeout=30)
-    workers = pool(Crew.reads(LIMITS.concurrency))
+    workers = pool(PoolSpec.reads(LIMITS.concurrency))
     for meeting in [workers.submit(together.wait) for _ in range(LIMITS.concurrency)]:
         meeting.result()

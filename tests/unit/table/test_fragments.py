@@ -27,7 +27,7 @@ def message(number: int, rows: int = 5, deleted: int | None = None) -> table_pb2
     return made
 
 
-def lazy(*messages: table_pb2.DataFragment) -> Fragments:
+def cached_property(*messages: table_pb2.DataFragment) -> Fragments:
     return Fragments(table_pb2.Manifest(fragments=messages).SerializeToString())
 
 
@@ -36,26 +36,26 @@ ALL = tuple(map(parse_fragment, MESSAGES))
 
 
 def test_they_are_those_of_the_messages() -> None:
-    fragments = lazy(*MESSAGES)
+    fragments = cached_property(*MESSAGES)
     assert fragments[1] is fragments[1] == ALL[1]
     assert fragments[-1] == ALL[3]
     assert fragments[1:3] == ALL[1:3]
     assert list(fragments) == list(ALL)
     assert fragments == ALL
-    assert fragments == lazy(*MESSAGES)
-    assert fragments != lazy(*MESSAGES[:2])
+    assert fragments == cached_property(*MESSAGES)
+    assert fragments != cached_property(*MESSAGES[:2])
     assert hash(fragments) == hash(ALL)
     assert fragments + ALL[:1] == (*ALL, ALL[0])
     assert pickle.loads(pickle.dumps(fragments)) == ALL
     assert repr(fragments) == repr(ALL)
     assert Fragments.of(ALL) == ALL
-    assert len(lazy()) == 0
+    assert len(cached_property()) == 0
     with pytest.raises(IndexError):
-        lazy(*MESSAGES)[4]
+        cached_property(*MESSAGES)[4]
 
 
 def test_numbers_without_fragments() -> None:
-    fragments = lazy(*MESSAGES)
+    fragments = cached_property(*MESSAGES)
     assert fragments.ids() == [3, 1, 7, 8]
     assert fragments.live_rows() == [5, 3, None, None]
     assert fragments.total_rows() == (16, 2)
@@ -70,16 +70,16 @@ def test_fragments_without_files_have_no_rows_to_be_looked_for() -> None:
     """A table may have millions of them; a deletion file of one is looked at, for it is wrong."""
     empty, torn = table_pb2.DataFragment(id=9), table_pb2.DataFragment(id=10)
     torn.deletion_file.num_deleted_rows = 1
-    assert lazy(message(3), empty, torn).live_rows() == [5, 0, None]
+    assert cached_property(message(3), empty, torn).live_rows() == [5, 0, None]
 
 
 def test_versions_of_data_files_of_all_kinds() -> None:
     mixed, odd, empty = message(0), message(1), table_pb2.DataFragment(id=2)
     mixed.files.add(path="b", file_major_version=2, file_minor_version=1)
     odd.files[0].file_major_version = (1 << 32) - 1
-    found = lazy(mixed, message(3), empty, odd).file_numbers()
+    found = cached_property(mixed, message(3), empty, odd).file_numbers()
     assert found == {(2, 0), (2, 1), ((1 << 32) - 1, 0)}
-    assert lazy(empty).file_numbers() == set()
+    assert cached_property(empty).file_numbers() == set()
 
 
 def test_the_rest_of_a_message_is_all_that_is_no_fragment() -> None:
@@ -97,28 +97,28 @@ def test_the_rest_of_a_message_is_all_that_is_no_fragment() -> None:
 
 
 def test_files_share_what_they_have_in_common() -> None:
-    first, second = lazy(*MESSAGES)[:2]
+    first, second = cached_property(*MESSAGES)[:2]
     assert first.files[0].field_ids is second.files[0].field_ids
 
 
 def test_bounds_are_checked_at_once_and_files_when_they_are_looked_at() -> None:
     for wrong in (message(1 << 32), message((1 << 64) - 1), message(0, rows=(1 << 32) + 1)):
         with pytest.raises(FormatError, match="does not fit"):
-            lazy(message(0), wrong).check_bounds()
+            cached_property(message(0), wrong).check_bounds()
     damaged = message(0)
     damaged.files[0].column_indices.append(4)
-    fragments = lazy(message(1), damaged)
+    fragments = cached_property(message(1), damaged)
     assert fragments[0].id == 1
     for look in (list, hash, repr):
         with pytest.raises(FormatError, match="columns"):
             look(fragments)
-    text = lazy(message(1)).wire().replace(b"1.lance", b"\xff.lance")
+    text = cached_property(message(1)).wire().replace(b"1.lance", b"\xff.lance")
     with pytest.raises(FormatError, match="DataFragment"):
         Fragments(text)[0]
 
 
 def test_a_message_that_is_cut_off_is_refused() -> None:
-    data = lazy(MESSAGES[1]).wire()
+    data = cached_property(MESSAGES[1]).wire()
     for size in range(1, len(data)):
         with pytest.raises(FormatError, match="not a valid Manifest"):
             Fragments(data[:size])
@@ -126,13 +126,16 @@ def test_a_message_that_is_cut_off_is_refused() -> None:
 
 def test_unknown_fields_are_seen_in_one_and_in_all() -> None:
     strange = table_pb2.DataFragment.FromString(message(2).SerializeToString() + b"\xc8\x3e\x07")
-    assert lazy(message(1), strange)[1].unknown == b"\xc8\x3e\x07"
-    assert [bool(each.unknown) for each in lazy(message(1), strange)] == [False, True]
+    assert cached_property(message(1), strange)[1].unknown == b"\xc8\x3e\x07"
+    assert [bool(each.unknown) for each in cached_property(message(1), strange)] == [False, True]
     inner = message(4)
     file = table_pb2.DataFile.FromString(inner.files[0].SerializeToString() + b"\xc8\x3e\x07")
     inner.files[0].CopyFrom(file)
-    assert lazy(inner)[0].files[0].unknown == b"\xc8\x3e\x07"
-    assert lazy(strange, inner).wire() == lazy(strange).wire() + lazy(inner).wire()
+    assert cached_property(inner)[0].files[0].unknown == b"\xc8\x3e\x07"
+    assert (
+        cached_property(strange, inner).wire()
+        == cached_property(strange).wire() + cached_property(inner).wire()
+    )
 
 
 def test_a_manifest_keeps_the_bytes_of_its_fragments() -> None:
@@ -140,11 +143,11 @@ def test_a_manifest_keeps_the_bytes_of_its_fragments() -> None:
     manifest = Manifest(
         Schema(()),
         DatasetVersion(1),
-        fragments=lazy(message(1), strange),
+        fragments=cached_property(message(1), strange),
         writer=WriterVersion("pennon", "1"),
     )
     data = serialize_manifest_file(manifest)
-    assert lazy(message(1), strange).wire() in data
+    assert cached_property(message(1), strange).wire() in data
     again = parse_manifest_file(data)
     assert again == manifest
     assert serialize_manifest_file(again) == data

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.rows import Rows
@@ -46,7 +46,7 @@ class Chunks:
         buffer = ChunkBuffers(data, np.zeros(1, np.int64), sizes)
         return cls((buffer,), np.array([count], np.int64))
 
-    @lazy
+    @cached_property
     def first_values(self) -> Int64Array:
         """Return the number of the first value of each chunk, and the total at last."""
         found = np.zeros(len(self.counts) + 1, np.int64)

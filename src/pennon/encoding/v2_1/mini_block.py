@@ -45,7 +45,7 @@ from pennon.encoding.v2_1.page import (
 )
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipes
+from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, Recipes
 from pennon.encoding.v2_1.strategy import POINT_READ, ahead_of_index, for_chunks
 from pennon.encoding.v2_1.values import Chunked
 from pennon.errors import FormatError
@@ -66,7 +66,7 @@ def read_mini_block(
     if known is None:
         known, ahead = yield from _read_known(layout, page, codecs, rows)
         slot.put(known)
-    found = Found.of([known], CutRows.of_page(rows))
+    found = PickedChunks.of([known], CutRows.of_page(rows))
     chunks = found.pieces[1]
     if ahead is not None and ahead.is_whole:
         positions = known.index.offsets[chunks]
@@ -113,7 +113,7 @@ class _Ahead:
     position: int
     is_whole: bool
 
-    def part(self, found: Found) -> pa.Buffer | None:
+    def part(self, found: PickedChunks) -> pa.Buffer | None:
         """Return the chunks that were found, one after the other; None if they are not all here, and in one piece."""
         if len(found.starts) != 1:
             return None

@@ -252,7 +252,7 @@ _ONE_RANGE = np.array([0, 1], np.int64)
 
 
 @dataclass(slots=True, eq=False)  # frozen ones take longer to make
-class Found:
+class PickedChunks:
     """The chunks that hold some rows; see `pennon.encoding.kernels.chunk_lookup.find_pieces`."""
 
     pages: Sequence[KnownPage]
@@ -265,7 +265,7 @@ class Found:
     size_bytes: int
 
     @classmethod
-    def of(cls, pages: Sequence[KnownPage], rows: CutRows) -> Found:
+    def of(cls, pages: Sequence[KnownPage], rows: CutRows) -> PickedChunks:
         """Find the chunks of rows of some pages, one for each of ``rows.numbers``."""
         tables = [page.table for page in pages]
         found = find_pieces(tables, rows.files, rows.cuts, rows.starts, rows.ends)

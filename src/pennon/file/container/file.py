@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
 from pennon.core.cache import Cache
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run
 from pennon.encoding.search_cache import SearchCache
@@ -78,7 +78,7 @@ class DataFile(OpenedFile):
         serialized = footer.column_table.position - footer.column_metadata_position
         return int(self._tail.data.size) + PARSED * serialized
 
-    @lazy
+    @cached_property
     def schema(self) -> Schema:
         """Return the schema that the file itself holds; a table's manifest has it, too."""
         try:
@@ -86,7 +86,7 @@ class DataFile(OpenedFile):
         except LanceError as error:
             raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
 
-    @lazy
+    @cached_property
     def schema_metadata(self) -> Mapping[str, bytes]:
         """Return the metadata of that schema, of which nothing else is looked at."""
         found = self._descriptor.schema.metadata
@@ -97,7 +97,7 @@ class DataFile(OpenedFile):
         """Return the number of columns; structs and lists have columns of their own."""
         return len(self.column_extents)
 
-    @lazy
+    @cached_property
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
         """See `OpenedFile.column_of`."""
         return self._generation.columns_of_schema(self)

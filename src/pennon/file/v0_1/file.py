@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.coalesce import answered
 from pennon.encoding.read_protocol import Steps, run
@@ -74,7 +74,7 @@ class RowGroupFile(OpenedFile):
         entries = self.metadata.num_groups * max(len(self._pages), 1)
         return int(self.tail.data.size) + entries * GROUP_BYTES
 
-    @lazy
+    @cached_property
     def _manifest(self) -> FileManifest:
         """The manifest in the file."""
         if not self.metadata.manifest:
@@ -83,7 +83,7 @@ class RowGroupFile(OpenedFile):
         steps = read_message(self.tail, self.metadata.manifest, "schema")
         return parse_file_manifest(run(steps, self.source.read))
 
-    @lazy
+    @cached_property
     def schema(self) -> Schema:
         """See `OpenedFile.schema`."""
         try:
@@ -91,7 +91,7 @@ class RowGroupFile(OpenedFile):
         except LanceError as error:
             raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
 
-    @lazy
+    @cached_property
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
         """Return the row of the page table of each field of the file's own schema."""
         return self._generation.columns_of_schema(self)
@@ -101,7 +101,7 @@ class RowGroupFile(OpenedFile):
         """Return the number of rows of the page table that the file's own schema needs."""
         return max(self.column_of.values(), default=-1) + 1
 
-    @lazy
+    @cached_property
     def dictionaries(self) -> Mapping[int, DictionaryPlace]:
         """Return where the values of dictionaries lie, by field id."""
         return self._manifest.dictionaries if self.metadata.manifest else {}

@@ -15,7 +15,14 @@ import pyarrow as pa
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Read, are_alike, can_join
+from pennon.encoding.v2_1.point_read import (
+    CutRows,
+    KnownPage,
+    PickedChunks,
+    Read,
+    are_alike,
+    can_join,
+)
 from pennon.errors import LanceError
 from pennon.file.container.opened_file import ReadRows
 from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
@@ -47,7 +54,7 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
             pages = _known(readers, leaves, cut)
             values = None
             if pages and are_alike(pages):
-                values = Found.of(pages, cut).pick_mapped(sources)
+                values = PickedChunks.of(pages, cut).pick_mapped(sources)
             if values is None:
                 return None
             arrays.append([nest(values, leaves[0].path, leaves[0].types, rows.count)])

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, Gather
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.block import VariableBlock
@@ -27,7 +27,7 @@ from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
@@ -82,7 +82,7 @@ class FieldReader(ReadsAtOnce):
             return None
         page, inside = found
         try:
-            pieces = Found.of([page], CutRows.of_page(inside))
+            pieces = PickedChunks.of([page], CutRows.of_page(inside))
         except LanceError:
             return None
         return pieces.request(), partial(_picked, plan, pieces)
@@ -144,7 +144,7 @@ class FieldPlan:
     None if a leaf has not just the rows of the file.
     """
 
-    @lazy
+    @cached_property
     def run_rows(self) -> int:
         """Return how many rows of neighbouring pages are decoded together."""
         return strategy.rows_of_run(max(map(_row_bytes, self.leaves)))
@@ -155,7 +155,7 @@ class FieldPlan:
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
-def _picked(plan: FieldPlan, pieces: Found, answer: pa.Buffer) -> pa.Array | None:
+def _picked(plan: FieldPlan, pieces: PickedChunks, answer: pa.Buffer) -> pa.Array | None:
     """Return the values of pieces of a page; None if it is damaged."""
     leaf = plan.leaves[0]
     try:
@@ -242,7 +242,7 @@ def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
     if len(pages) < len(known) or not are_alike(pages):
         return None
     try:
-        found = Found.of(pages, rows)
+        found = PickedChunks.of(pages, rows)
         (answer,) = yield [found.request()]
         values = found.pick(answer)
         return _nested(leaf, values, numbers[0], wanted.count)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.errors import FormatError
 from pennon.expr.prune import Bounds, Pruner
 from pennon.index.base import VALUE, bound_of, is_nan
@@ -61,7 +61,7 @@ class PageBounds:
         least, greatest = map(_text, found)
         return least, greatest
 
-    @lazy
+    @cached_property
     def _is_null_only(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self._high.is_null().to_numpy(zero_copy_only=False))
 
@@ -81,7 +81,7 @@ class PageBounds:
             middle = (start + end) // 2
             waiting += [(middle, end), (start, middle)]
 
-    @lazy
+    @cached_property
     def keys(self) -> tuple[Keys, Keys] | None:
         """Return the lower and the upper bounds that are not NULL, as keys; None if values of the type have none."""
         found = []

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.units import FragmentId
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column
@@ -112,19 +112,19 @@ class ZoneMap:
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(self._zones.rows(np.array(found, np.int64)))
 
-    @lazy
+    @cached_property
     def _has_values(self) -> npt.NDArray[np.bool_]:
         """Return which zones have a bound."""
         has = pc.or_(self._low.is_valid(), self._high.is_valid())
         return np.array(has.to_numpy(zero_copy_only=False))
 
-    @lazy
+    @cached_property
     def _is_known(self) -> npt.NDArray[np.bool_]:
         """Return which zones have both bounds."""
         known = pc.and_(self._low.is_valid(), self._high.is_valid())
         return np.asarray(known.to_numpy(zero_copy_only=False))
 
-    @lazy
+    @cached_property
     def _keys(self) -> tuple[Keys, Keys] | None:
         """Return the bounds of the zones that have both, as keys; None if values of the type have none."""
         known = pa.array(self._is_known)

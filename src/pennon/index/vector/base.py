@@ -32,7 +32,7 @@ class Probes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SearchResult:
     """Rows near queries: for each query in turn, nearest first.
 
     ``rows`` are numbers as the index has them (addresses or stable ids), ``queries`` the number of the query
@@ -43,12 +43,12 @@ class Found:
     rows: Numbers
     distances: Floats
 
-    def behind(self, queries: int) -> Found:
+    def behind(self, queries: int) -> SearchResult:
         """Return the same of queries that come behind so many others."""
-        return Found(self.queries + queries, self.rows, self.distances) if queries else self
+        return SearchResult(self.queries + queries, self.rows, self.distances) if queries else self
 
     @classmethod
-    def joined(cls, parts: Sequence[Found]) -> Found:
+    def joined(cls, parts: Sequence[SearchResult]) -> SearchResult:
         """Return what several searches found, one behind the other."""
         if len(parts) == 1:
             return parts[0]
@@ -82,7 +82,9 @@ class VectorIndex(Protocol):
         """Return about how much memory the open index takes."""
         ...
 
-    def search(self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+    def search(
+        self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None
+    ) -> SearchResult:
         """Return up to ``k`` rows near each query, as far as they are allowed; None allows all.
 
         Raises FormatError if the files are damaged.

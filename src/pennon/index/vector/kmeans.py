@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.index.kernels.vectors.clusters import add_rows, nearest
 from pennon.index.vector.rows import Floats, Matrix
 
-Found = npt.NDArray[np.int32]
+NearestCentroids = npt.NDArray[np.int32]
 
-CREW: Final = Crew("vectors")
+CREW: Final = PoolSpec("vectors")
 """Threads that compute with vectors."""
 BLOCK_ROWS: Final = 4096
 """Vectors that one of them works on at a time."""
@@ -64,7 +64,7 @@ class Centroids:
         panels = filled.reshape(parts, groups, _LANES, dim).transpose(0, 1, 3, 2)
         return cls(parts, dim, shift.ravel(), np.ascontiguousarray(panels).ravel(), halves.ravel())
 
-    def nearest(self, rows: Matrix) -> tuple[Found, Floats]:
+    def nearest(self, rows: Matrix) -> tuple[NearestCentroids, Floats]:
         """Return the nearest centroid of each part of each vector, and half its distance without the vector's own."""
         near = np.ascontiguousarray(rows - self.shift if self.shift.any() else rows, np.float32)
         found = np.empty(len(rows) * self.parts, np.int32)
@@ -197,7 +197,7 @@ def _round(
     counts = np.zeros(len(centroids), np.int64)
     starts = range(0, len(rows), BLOCK_ROWS)
 
-    def work(start: int) -> tuple[Found, float]:
+    def work(start: int) -> tuple[NearestCentroids, float]:
         found, scores = near.nearest(rows[start : start + BLOCK_ROWS])
         return found.ravel(), float(scores.sum(dtype=np.float64))
 

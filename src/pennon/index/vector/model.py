@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.row_set import Numbers
-from pennon.index.vector.kmeans import Centroids, Found
+from pennon.index.vector.kmeans import Centroids, NearestCentroids
 from pennon.index.vector.rows import Matrix, as_floats
 from pennon.index.vector.settings import VectorSettings
 
@@ -89,7 +89,7 @@ class Coder(Protocol):
         """Return the columns that a file has beside the row numbers."""
         ...
 
-    def encode(self, vectors: Matrix, found: Found) -> Columns:
+    def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
         """Return the codes of vectors, each of a partition."""
         ...
 

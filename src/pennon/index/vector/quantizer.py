@@ -13,22 +13,22 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.files import IndexFile
 from pennon.index.kernels.vectors.hnsw_search import walk_graph
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_rows, row_distances
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
-from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 Bytes1D = npt.NDArray[np.uint8]
 Bytes2D = npt.NDArray[np.uint8]
-Passing = npt.NDArray[np.uint8]
+RowMask = npt.NDArray[np.uint8]
 Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
 """How far the nearest rows of each query are, which they are, and how many: see `keep_nearest` of the kernels."""
 
 
-class Apart(IntEnum):
+class DistanceKind(IntEnum):
     """How rows are compared: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
 
     SQUARES = 0
@@ -42,13 +42,13 @@ class Apart(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class EncodedQueries:
     """Queries as they are compared with the codes of a partition, one in each row.
 
     The distance of query ``q`` from a row is ``starts[q] + factor * raw``, with the raw one of ``kind``.
     """
 
-    kind: Apart
+    kind: DistanceKind
     queries: Vectors
     starts: float | Floats = 0.0
     factor: float = 1.0
@@ -58,10 +58,10 @@ class Asked:
         """Return the queries as kernels take them."""
         return self.queries.reshape(len(self.queries), -1).view(np.uint8)
 
-    def at(self, numbers: Int64Array | slice) -> Asked:
+    def at(self, numbers: Int64Array | slice) -> EncodedQueries:
         """Return some of the queries."""
         starts = self.starts if isinstance(self.starts, float) else self.starts[numbers]
-        return Asked(self.kind, self.queries[numbers], starts, self.factor)
+        return EncodedQueries(self.kind, self.queries[numbers], starts, self.factor)
 
     __getitem__ = at
 
@@ -87,14 +87,14 @@ class Codes(Protocol):
     def __len__(self) -> int: ...
 
 
-class Order(Enum):
+class ScanOrder(Enum):
     """In which order pairs of a partition and a query are best searched."""
 
     PARTITIONS = auto()
     """The rows of one are compared with all queries that ask it while they are in the processor's cache."""
     QUERIES = auto()
     """Rows are looked at the less, the nearer those are that were found: the nearest partition of each comes first."""
-    STEPS = auto()
+    NEAREST_THEN_REST = auto()
     """Both: the nearest partition of each query, then all others, by partition; distances are exact in any order."""
 
 
@@ -108,7 +108,7 @@ class Pairs:
 
     codes: Sequence[Any]
     rows: Sequence[Numbers]
-    passing: Sequence[Passing | None]
+    passing: Sequence[RowMask | None]
     places: Int64Array
     partitions: Int64Array
     queries: Int64Array
@@ -119,9 +119,9 @@ class Pairs:
         return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
 
     @property
-    def as_one(self) -> Shares:
+    def as_one(self) -> WorkChunks:
         """Return all pairs as one share of work."""
-        return Shares(np.array([0, len(self.queries)]))
+        return WorkChunks(np.array([0, len(self.queries)]))
 
     @property
     def lengths(self) -> Int64Array:
@@ -174,25 +174,25 @@ class Quantizer(Protocol):
         """
         ...
 
-    def asks(self, vectors: Vectors) -> Asks:
+    def asks(self, vectors: Vectors) -> QueryBatch:
         """Return queries as the quantiser compares them with rows."""
         ...
 
 
-class Asks(Protocol):
+class QueryBatch(Protocol):
     """Queries."""
 
     @property
-    def order(self) -> Order:
+    def order(self) -> ScanOrder:
         """Return in which order pairs are best searched."""
         ...
 
-    def ready(self, pairs: Pairs) -> Ready:
+    def prepare(self, pairs: Pairs) -> PreparedScan:
         """Return pairs made ready to be searched."""
         ...
 
 
-class Ready(Protocol):
+class PreparedScan(Protocol):
     """Pairs that are ready to be searched, by several threads at once."""
 
     @property
@@ -200,7 +200,7 @@ class Ready(Protocol):
         """Return how many pairs are best searched at a time: to begin with some takes no time, or some."""
         ...
 
-    def keep(self, heaps: Heaps, shares: Shares) -> None:
+    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these.
 
         Shares of the pairs are taken until there are no more.
@@ -208,10 +208,10 @@ class Ready(Protocol):
         ...
 
 
-class AsksByRow(Asks, Protocol):
+class RowQueries(QueryBatch, Protocol):
     """Queries that can be compared with some rows, as walks over graphs do."""
 
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> EncodedQueries:
         """Return some of the queries, each as it is compared with rows of a partition."""
         ...
 
@@ -221,7 +221,7 @@ class RowCodes:
 
     __slots__ = ("_held", "cut", "rows")
 
-    def __init__(self, rows: Bytes2D, cut: CutRows | None = None) -> None:
+    def __init__(self, rows: Bytes2D, cut: Uint8Bounds | None = None) -> None:
         self.rows, self.cut = rows, cut
         self._held: tuple[Numbers, CodeRows] | None = None
 
@@ -252,14 +252,14 @@ class RowCodes:
         """Return some of the rows."""
         return RowCodes(self.rows[places])
 
-    def distances(self, asked: Asked) -> Floats2D:
+    def distances(self, asked: EncodedQueries) -> Floats2D:
         """Return how far each row is from each query."""
         out = np.empty((len(asked.queries), len(self.rows)), np.float32)
         row_distances(asked.kind, self.rows, asked.bytes, out)
         return asked.scaled(out)
 
     def walk(
-        self, asked: Asked, graph: Graph, width: int, passing: Passing | None
+        self, asked: EncodedQueries, graph: Graph, width: int, passing: RowMask | None
     ) -> tuple[npt.NDArray[np.uint32], Floats2D, Int64Array]:
         """Return some nodes of a graph near each query, in a row, and how far they are; and how many are of each."""
         count, width = len(asked.queries), min(width, len(self.rows))
@@ -298,28 +298,28 @@ class TableCodes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Everywhere:
+class PlainQueries:
     """Queries that are the same for all partitions."""
 
-    asked: Asked
+    asked: EncodedQueries
 
     @property
-    def order(self) -> Order:
-        """See `Asks.order`."""
+    def order(self) -> ScanOrder:
+        """See `QueryBatch.order`."""
         # of the first two rows are cut, and left out by that
-        is_cut = self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}
-        return Order.STEPS if is_cut else Order.PARTITIONS
+        is_cut = self.asked.kind in {DistanceKind.SQUARES, DistanceKind.PRODUCTS}
+        return ScanOrder.NEAREST_THEN_REST if is_cut else ScanOrder.PARTITIONS
 
-    def ready(self, pairs: Pairs) -> Ready:
-        """See `Asks.ready`."""
+    def prepare(self, pairs: Pairs) -> PreparedScan:
+        """See `QueryBatch.prepare`."""
         asking = np.bincount(pairs.places, minlength=len(pairs.codes)).tolist()
         each = zip(pairs.codes, pairs.rows, asking, strict=True)
         rows = [codes.of(numbers, count) for codes, numbers, count in each]
         parts = RowParts(self.asked.kind, rows, pairs.passing)
         return _RowPairs(self.asked, parts, pairs.places, pairs.queries)
 
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
-        """See `AsksByRow.at`."""
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> EncodedQueries:  # noqa: ARG002 - as others take it
+        """See `RowQueries.at`."""
         return self.asked.at(numbers)
 
 
@@ -329,13 +329,13 @@ class _RowPairs:
 
     share_pairs: ClassVar[int] = 1
 
-    asked: Asked
+    asked: EncodedQueries
     parts: RowParts
     places: Int64Array
     queries: Int64Array
 
-    def keep(self, heaps: Heaps, shares: Shares) -> None:
-        """See `Ready.keep`."""
+    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+        """See `PreparedScan.keep`."""
         asked = self.asked
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
         keep_rows(

@@ -17,7 +17,7 @@ _TIMES: Final = 2
 """Rows that are compared so many times are cut."""
 
 
-class CutRows:
+class Uint8Bounds:
     """The bytes of rows, once they are worth it; they are kept with the rows."""
 
     __slots__ = ("_bytes", "_compared", "_is_begun", "_rows", "size_bytes")

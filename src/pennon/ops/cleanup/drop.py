@@ -6,7 +6,7 @@ whole, and after that there is no table.  A drop that is cut short then leaves f
 
 from __future__ import annotations
 
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, NotFoundError, UnsupportedError
 from pennon.io.local import LocalStore
 from pennon.io.store import Store
@@ -15,7 +15,7 @@ from pennon.table.manifest import Manifest
 from pennon.table.naming import VERSIONS
 from pennon.table.versions import list_locations, read_manifest
 
-_AT_ONCE = Crew("clean", 8)
+_AT_ONCE = PoolSpec("clean", 8)
 
 
 def drop_table(store: Store, *, missing_ok: bool = False) -> None:

@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.errors import ArgumentError, Breadcrumb, StoreError
 from pennon.io.store import Store
 from pennon.ops.cleanup.file_kinds import Kind
@@ -194,7 +194,7 @@ def _delete(store: Store, doomed: Iterable[Doomed], pace: Pace) -> tuple[list[Do
 
     todo = list(doomed)
     at_once = 1 if pace.per_second is not None else pace.at_once or _CONCURRENCY
-    done = map_all(delete, todo, Crew("clean", at_once)) if at_once > 1 else map(delete, todo)
+    done = map_all(delete, todo, PoolSpec("clean", at_once)) if at_once > 1 else map(delete, todo)
     gone = [each for each, is_gone in zip(todo, done, strict=True) if is_gone]
     return gone, len(todo) - len(gone)
 

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from pennon.core.thread_places import processors
-from pennon.core.thread_pools import Crew, map_in_order
+from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.core.units import KIB, MIB, FragmentId
 from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import SchemaMismatchError
@@ -122,7 +122,7 @@ class ColumnsTask:
         batches = enumerate(read if whole is None else whole(read))
         if self.maker.in_order or not self._is_large(fragment):
             return map(work, batches)
-        return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, Crew("makers"))
+        return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, PoolSpec("makers"))
 
     def _make(self, fragment: Fragment, numbered: tuple[int, pa.RecordBatch]) -> pa.RecordBatch:
         number, batch = numbered

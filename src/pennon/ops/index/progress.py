@@ -34,7 +34,7 @@ Watch: TypeAlias = Callable[[IndexProgress], None]
 
 
 @contextmanager
-def told(
+def with_progress(
     watch: Watch | None, name: str, total: int | None = None, unit: str = ""
 ) -> Iterator[Callable[[], None]]:
     """Tell of the start and the end of a stage, and give a function to call when one more unit is done."""

@@ -14,7 +14,7 @@ from pennon.index.vector.rows import is_vector
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of
 from pennon.ops.index.create import build_index, check_name, in_folder, new_name
-from pennon.ops.index.progress import Watch, told
+from pennon.ops.index.progress import Watch, with_progress
 from pennon.ops.index.vector_arguments import vector_arguments
 from pennon.ops.index.vector_build import (
     MESSAGE,
@@ -79,7 +79,7 @@ class Watched:
         """See `Builder.stage`."""
         with (
             self.builder.stage(build, name, total, unit) as show,
-            told(self.watch, name, total, unit) as tell,
+            with_progress(self.watch, name, total, unit) as tell,
         ):
 
             def done() -> None:
@@ -90,12 +90,12 @@ class Watched:
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """See `Builder.segments`."""
-        with told(self.watch, "shuffle"):
+        with with_progress(self.watch, "shuffle"):
             return self.builder.segments(build)
 
     def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
         """See `Builder.merge`."""
-        with told(self.watch, "merge_partitions"):
+        with with_progress(self.watch, "merge_partitions"):
             return self.builder.merge(build, segments)
 
 

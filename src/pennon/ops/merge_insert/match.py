@@ -110,7 +110,7 @@ def _has_one_equality(kind: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class FragmentMatches:
     """What a merge does with a fragment.
 
     ``updated`` rows take the values of the rows ``source`` of the data.  ``removal`` takes those away,
@@ -124,10 +124,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupFound:
+class GroupMatches:
     """What a merge does with a group of fragments; ``keys`` are those that occur there."""
 
-    fragments: tuple[Found, ...]
+    fragments: tuple[FragmentMatches, ...]
     keys: Int64Array
 
 
@@ -157,7 +157,7 @@ class MatchTask:
         """Return whether all rows that go are written anew: deletion files are written beside these, then."""
         return self.clauses.matched is Matched.UPDATE and not self.clauses.deletes
 
-    def run(self, number: int) -> GroupFound:
+    def run(self, number: int) -> GroupMatches:
         """Match the rows of a group of fragments, and write their deletion files, unless there are only updates.
 
         Raises MatchError if rows match that must not, or one row matches several of the data.
@@ -168,7 +168,7 @@ class MatchTask:
         is_there = np.zeros(len(self.source.keys), np.bool_)
         for each in decided:
             is_there[each.keys] = True
-        return GroupFound(tuple(self._found(fragments, decided)), np.flatnonzero(is_there))
+        return GroupMatches(tuple(self._found(fragments, decided)), np.flatnonzero(is_there))
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -278,7 +278,9 @@ class MatchTask:
 
     # --- what comes of it -------------------------------------------------------------------------
 
-    def _found(self, fragments: Sequence[Fragment], decided: Sequence[_Decided]) -> Iterator[Found]:
+    def _found(
+        self, fragments: Sequence[Fragment], decided: Sequence[_Decided]
+    ) -> Iterator[FragmentMatches]:
         addresses = np.concatenate([_NONE, *(each.addresses for each in decided)])
         sources = np.concatenate([_NONE, *(each.source for each in decided)])
         owners = addresses >> 32
@@ -293,7 +295,7 @@ class MatchTask:
         for each, source, removal in zip(rows, of_data, removals, strict=False):
             is_updated = source != ABSENT
             updated = Rows(each.fragment, each.offsets[is_updated])
-            yield Found(updated, source[is_updated], len(each) - len(updated), removal)
+            yield FragmentMatches(updated, source[is_updated], len(each) - len(updated), removal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

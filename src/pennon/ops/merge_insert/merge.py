@@ -27,7 +27,13 @@ from pennon.errors import ArgumentError
 from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
-from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask, plan_among
+from pennon.ops.merge_insert.match import (
+    Conditions,
+    FragmentMatches,
+    GroupMatches,
+    MatchTask,
+    plan_among,
+)
 from pennon.ops.merge_insert.rewrite_columns import PatchTask
 from pennon.ops.merge_insert.source import Source
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
@@ -79,11 +85,11 @@ class MergePlan:
     version: FileVersion | None = None
     planned_ns: int = field(default_factory=time.time_ns)
 
-    def found(self, groups: Sequence[GroupFound]) -> list[Found]:
+    def found(self, groups: Sequence[GroupMatches]) -> list[FragmentMatches]:
         """Return what all groups found, fragment by fragment."""
         return [each for group in groups for each in group.fragments]
 
-    def plan_move(self, groups: Sequence[GroupFound]) -> MoveTask:
+    def plan_move(self, groups: Sequence[GroupMatches]) -> MoveTask:
         """Plan to write updated rows and new ones."""
         source = self.task.source
         found = [each for each in self.found(groups) if len(each.updated)]
@@ -93,17 +99,17 @@ class MergePlan:
             moved.append(Moved(None, new))
         return plan_move(self.task.snapshot, source, moved, self.version)
 
-    def plan_write(self, groups: Sequence[GroupFound]) -> WriteTask:
+    def plan_write(self, groups: Sequence[GroupMatches]) -> WriteTask:
         """Plan to write those rows, and the deletion files that were not written when they were found."""
         going = [each.updated for each in self.found(groups)] if self.task.only_updates else []
         return WriteTask(self.plan_move(groups), tuple(going))
 
-    def plan_patch(self, groups: Sequence[GroupFound]) -> PatchTask:
+    def plan_patch(self, groups: Sequence[GroupMatches]) -> PatchTask:
         """Plan to write columns of fragments anew."""
         found = tuple(each for each in self.found(groups) if len(each.updated))
         return PatchTask(self.task.snapshot, self.task.source, found)
 
-    def inserted(self, groups: Sequence[GroupFound]) -> Int64Array:
+    def inserted(self, groups: Sequence[GroupMatches]) -> Int64Array:
         """Return the rows of the data that are new to the table: no row there has their key."""
         if not self.task.clauses.inserts:
             return np.empty(0, np.int64)
@@ -197,7 +203,7 @@ class WriteTask:
 
 def moved(
     plan: MergePlan,
-    groups: Sequence[GroupFound],
+    groups: Sequence[GroupMatches],
     new: Sequence[Fragment],
     removals: Iterable[Removal],
 ) -> Merged:
@@ -215,7 +221,7 @@ def moved(
     return Merged(snapshot, operation, counts, plan.planned_ns)
 
 
-def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fragment]) -> Merged:
+def patched(plan: MergePlan, groups: Sequence[GroupMatches], updated: Sequence[Fragment]) -> Merged:
     """Return a merge whose columns were written anew beside the others of their fragments."""
     changed = plan.plan_patch(groups).modified.walk()
     operation = Update(
@@ -235,7 +241,7 @@ def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fra
 
 
 def _counts(
-    plan: MergePlan, groups: Sequence[GroupFound], sizes: Sequence[int | None]
+    plan: MergePlan, groups: Sequence[GroupMatches], sizes: Sequence[int | None]
 ) -> MergeCounts:
     found = plan.found(groups)
     return MergeCounts(

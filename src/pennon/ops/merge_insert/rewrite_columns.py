@@ -16,7 +16,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.selection import take
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
-from pennon.ops.merge_insert.match import Found
+from pennon.ops.merge_insert.match import FragmentMatches
 from pennon.ops.merge_insert.source import Source, quoted
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.read.execute import Scan, read_batches
@@ -34,7 +34,7 @@ class PatchTask:
 
     snapshot: Snapshot
     source: Source
-    found: tuple[Found, ...]
+    found: tuple[FragmentMatches, ...]
 
     @property
     def count(self) -> int:
@@ -59,7 +59,7 @@ class PatchTask:
         return replace(fragment, files=(*old, ref), physical_rows=reader.physical_rows())
 
     def _batches(
-        self, reader: FragmentReader, found: Found, schema: Schema
+        self, reader: FragmentReader, found: FragmentMatches, schema: Schema
     ) -> Iterator[pa.RecordBatch]:
         """Yield the living rows of the columns, those that change with their new values."""
         fragment = found.updated.fragment

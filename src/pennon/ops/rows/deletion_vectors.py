@@ -12,7 +12,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.runs import distinct
-from pennon.core.thread_pools import Crew, map_in_order
+from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.core.units import FragmentId
 from pennon.ops.rows.find_rows import Rows
 from pennon.scan.read.fragment_reader import FragmentReader
@@ -21,7 +21,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
 from pennon.table.fragment import Fragment
 
-_WRITERS: Final = Crew("deletions", 8)
+_WRITERS: Final = PoolSpec("deletions", 8)
 
 
 @dataclass(frozen=True, slots=True)

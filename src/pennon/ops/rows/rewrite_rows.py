@@ -123,8 +123,10 @@ class MoveTask:
             for piece in pieces:
                 yield from reader.make(self.maker, piece)
             return
-        crew = self.snapshot.crew
-        with closing(map_in_order(work, pieces, lambda _: PIECE_BYTES, _AHEAD_BYTES, crew)) as made:
+        pool_spec = self.snapshot.pool_spec
+        with closing(
+            map_in_order(work, pieces, lambda _: PIECE_BYTES, _AHEAD_BYTES, pool_spec)
+        ) as made:
             for batches in made:
                 yield from batches
 

@@ -40,7 +40,7 @@ from pennon.table.operations import Update, UpdateMode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class UpdatedRows:
     """Rows of a fragment that will be updated, and the fragment without them."""
 
     rows: Rows
@@ -70,11 +70,11 @@ class UpdateTask:
         """Return how many groups there are."""
         return len(self.groups)
 
-    def run(self, number: int) -> list[Found]:
+    def run(self, number: int) -> list[UpdatedRows]:
         """Find the rows of a group of fragments, and write their deletion files."""
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
         found = list(find_rows(self.search, fragments))
-        return list(map(Found, found, remove_each(self.snapshot, found)))
+        return list(map(UpdatedRows, found, remove_each(self.snapshot, found)))
 
     def rewrite(self, number: int) -> tuple[list[Removal], list[Fragment]]:
         """Find the rows of a group of fragments, and write them anew as well.
@@ -86,7 +86,7 @@ class UpdateTask:
         new = [fragment for share in range(move.count) for fragment in move.run(share)]
         return [each.removal for each in found], new
 
-    def plan_move(self, found: Iterable[Found]) -> MoveTask:
+    def plan_move(self, found: Iterable[UpdatedRows]) -> MoveTask:
         """Plan to write the rows that all groups found."""
         moved = [Moved(each.rows) for each in found]
         return plan_move(self.snapshot, self.assignments, moved, self.version)
@@ -134,7 +134,7 @@ def update_operation(
 
 
 def commit_update(
-    task: UpdateTask, found: Iterable[Found], fragments: Iterable[Iterable[Fragment]]
+    task: UpdateTask, found: Iterable[UpdatedRows], fragments: Iterable[Iterable[Fragment]]
 ) -> tuple[Manifest, int]:
     """Commit what the tasks found and wrote; return the version made and how many rows changed.
 

@@ -46,7 +46,7 @@ def prune_pages(
     if not asked:
         return list(tasks)
     work = partial(_prune, snapshot, pruner, fields, asked)
-    parts = map_all(work, tasks, snapshot.crew) if snapshot.is_remote else map(work, tasks)
+    parts = map_all(work, tasks, snapshot.pool_spec) if snapshot.is_remote else map(work, tasks)
     return [part for found in parts for part in found]
 
 

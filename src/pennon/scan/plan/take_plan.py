@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
 from pennon.expr.evaluate import evaluate
@@ -90,12 +90,12 @@ class TakePlan:
     computed: TakenExpressions | None = None
     _fragments: dict[int, FragmentColumns] = field(default_factory=dict)
 
-    @lazy
+    @cached_property
     def schema(self) -> pa.Schema:
         """Return the schema of the result."""
         return self.projection.arrow
 
-    @lazy
+    @cached_property
     def tops(self) -> list[int] | None:
         """Return the number of the field that each column is, None if one is not a field as read."""
         columns = self.projection.columns
@@ -110,7 +110,7 @@ class TakePlan:
     def open(self, snapshot: Snapshot, fragments: Sequence[Fragment]) -> None:
         """Open the files of fragments side by side, for a remote store makes each of them wait."""
         missing = [fragment for fragment in fragments if fragment.id not in self._fragments]
-        map_all(partial(self.of, snapshot), missing, snapshot.crew)
+        map_all(partial(self.of, snapshot), missing, snapshot.pool_spec)
 
     def of(self, snapshot: Snapshot, fragment: Fragment) -> FragmentColumns:
         """Return the columns of a fragment; two of a damaged table may have the same id."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_places import processors
-from pennon.core.thread_pools import Crew, map_all, map_in_order
+from pennon.core.thread_pools import PoolSpec, map_all, map_in_order
 from pennon.core.units import KIB, MIB
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.projection import Projection
@@ -70,9 +70,9 @@ class Scan:
         return self.snapshot.is_remote
 
     @property
-    def crew(self) -> Crew:
+    def pool_spec(self) -> PoolSpec:
         """Return the threads that read units, from the opening of their files on."""
-        return self.snapshot.crew
+        return self.snapshot.pool_spec
 
     @property
     def is_slight(self) -> bool:
@@ -89,7 +89,7 @@ class Scan:
         """
         if self.is_slight and not self.is_remote:
             return (work(item) for item in items)
-        return map_in_order(work, items, cost, budget, self.crew)
+        return map_in_order(work, items, cost, budget, self.pool_spec)
 
     def reader_of(self, task: int) -> FragmentReader:
         """Return the reader of the fragment of a task."""
@@ -111,7 +111,7 @@ def read_table(scan: Scan) -> pa.Table:
     read: list[list[Chunks]] = [[] for _ in units]
     run = partial(_run, scan, units)
     stays_here = len(jobs) == 1 or (scan.is_slight and not scan.is_remote)
-    found = map(run, jobs) if stays_here else map_all(run, jobs, scan.crew)
+    found = map(run, jobs) if stays_here else map_all(run, jobs, scan.pool_spec)
     for job, results in zip(jobs, found, strict=True):
         for number, chunks in zip(job.units, results, strict=True):
             read[number] += chunks

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_all, pool
+from pennon.core.thread_pools import PoolSpec, map_all, pool
 from pennon.core.units import KIB
 from pennon.encoding.exact_batches import exact_array
 from pennon.encoding.read_protocol import Steps, run, together
@@ -219,7 +219,7 @@ class FragmentReader:
         limits = self.snapshot.store.limits
         if limits is None or self.fragment.deletion_file is None:
             return self.live_rows(), self.prepare(fields)
-        live = pool(Crew.objects(limits.concurrency)).submit(self.live_rows)
+        live = pool(PoolSpec.objects(limits.concurrency)).submit(self.live_rows)
         columns = self.prepare(fields)
         return live.result(), columns
 
@@ -318,7 +318,7 @@ def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -
     """Return what each piece of work gives; where they wait for a remote store, they do at once."""
     if limits is None:
         return [do() for do in work]
-    return map_all(lambda do: do(), work, Crew.objects(limits.concurrency))
+    return map_all(lambda do: do(), work, PoolSpec.objects(limits.concurrency))
 
 
 def _reader_of(opened: OpenFile, field: Field, columns: FileColumns) -> ReadRows:

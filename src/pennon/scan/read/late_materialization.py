@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import room
 from pennon.encoding.kernels.bits import set_bits
@@ -50,7 +50,7 @@ class Choice:
         if mask is not None:
             self.__dict__["_mask"] = mask
 
-    @lazy
+    @cached_property
     def _mask(self) -> pa.Array[Any]:
         mask = np.zeros(self.of, np.bool_)
         mask[self.numbers] = True

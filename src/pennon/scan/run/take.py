@@ -230,7 +230,7 @@ def _gather(
     if _are_few(tasks, rows):
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
-        pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
+        pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.pool_spec)
     arrays = []
     for number in range(len(schema)):
         chunks = [chunk for piece in pieces for chunk in piece[number]]

@@ -19,7 +19,7 @@ from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.index.vector.base import Floats2D
 from pennon.index.vector.distance import as_stored, check_metric, distances, matrix_of
-from pennon.index.vector.search.top_k import NOTHING, Best, Near, nearest_of
+from pennon.index.vector.search.top_k import NOTHING, Best, Neighbours, nearest_of
 from pennon.scan.plan.query import BoundQuery, plan_query
 from pennon.scan.plan.take_plan import plan_projection
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
@@ -109,7 +109,9 @@ class Comparison:
         return max(_CELLS // max(cells, 1), _LEAST_ROWS)
 
 
-def search_all(scope: Scope, fragments: Sequence[Fragment], comparison: Comparison, k: int) -> Near:
+def search_all(
+    scope: Scope, fragments: Sequence[Fragment], comparison: Comparison, k: int
+) -> Neighbours:
     """Return the ``k`` nearest rows of fragments for each answer, as far as they are in the scope."""
     if not fragments or not k:
         return NOTHING
@@ -122,12 +124,12 @@ def vectors_query(scope: Scope, comparison: Comparison) -> BoundQuery:
     return scope.bound(comparison.column.path, with_row_id=has_ids)
 
 
-def search_rows(query: BoundQuery, comparison: Comparison, k: int) -> Near:
+def search_rows(query: BoundQuery, comparison: Comparison, k: int) -> Neighbours:
     """Return the ``k`` nearest rows of a query for each answer."""
     has_ids = MetaColumn.ROW_ID.value in query.schema.names
     best = Best(comparison.answers, k)
 
-    def work(batch: pa.RecordBatch) -> Near:
+    def work(batch: pa.RecordBatch) -> Neighbours:
         addresses = _numbers(batch, MetaColumn.ROW_ADDRESS)
         ids = _numbers(batch, MetaColumn.ROW_ID) if has_ids else addresses
         return _compare(comparison, batch.column(0), ids, addresses, best, k)
@@ -147,15 +149,15 @@ def _compare(
     addresses: npt.NDArray[np.uint64],
     best: Best,
     k: int,
-) -> Near:
+) -> Neighbours:
     parts = []
     step = comparison.rows_at_once(vectors)
     for start in range(0, len(vectors), step):
         found = comparison.distances(vectors.slice(start, step))
         queries, places = nearest_of(found, best.bounds, k)
         rows = places + start
-        parts.append(Near(queries, ids[rows], addresses[rows], found[queries, places]))
-    near = Near.joined(parts)
+        parts.append(Neighbours(queries, ids[rows], addresses[rows], found[queries, places]))
+    near = Neighbours.joined(parts)
     return near.best(k) if len(near) > comparison.answers * k else near
 
 
@@ -163,7 +165,7 @@ def _numbers(batch: pa.RecordBatch, meta: MetaColumn) -> npt.NDArray[np.uint64]:
     return np.asarray(batch.column(meta.value).to_numpy(), np.uint64)
 
 
-def compare_again(snapshot: Snapshot, near: Near, comparison: Comparison) -> Near:
+def compare_again(snapshot: Snapshot, near: Neighbours, comparison: Comparison) -> Neighbours:
     """Return rows with their exact distances; those that have none are left out."""
     if not len(near):
         return near
@@ -183,7 +185,7 @@ def compare_again(snapshot: Snapshot, near: Near, comparison: Comparison) -> Nea
     return _exact(near, found)
 
 
-def _exact(near: Near, distances: npt.NDArray[np.float32]) -> Near:
-    exact = Near(near.queries, near.ids, near.addresses, distances)
+def _exact(near: Neighbours, distances: npt.NDArray[np.float32]) -> Neighbours:
+    exact = Neighbours(near.queries, near.ids, near.addresses, distances)
     is_none = np.isnan(distances)
     return exact.at(~is_none) if is_none.any() else exact

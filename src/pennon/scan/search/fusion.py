@@ -34,7 +34,7 @@ from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pennon.index.vector.base import Floats
-    from pennon.index.vector.search.top_k import Near
+    from pennon.index.vector.search.top_k import Neighbours
     from pennon.scan.plan.vector_query import VectorSearch
 
 RELEVANCE: Final = "_relevance_score"
@@ -100,7 +100,7 @@ class Fusion:
             raise ArgumentError(message)
         return cls(wanted, asked, float(constant))
 
-    def join(self, near: Near, hits: Hits) -> Fused:
+    def join(self, near: Neighbours, hits: Hits) -> Fused:
         """Return the best rows of those near a vector, nearest first, and of those that fit a text, best first."""
         _, first = np.unique(hits.rows, return_index=True)
         hits = hits.at(np.sort(first))  # of the items of a row the best one counts
@@ -165,7 +165,7 @@ class HybridScan:
         """Return the rows."""
         return self.rows(self._fusion.join(self._near.near(), self._texts.hits()))
 
-    def fuse(self, near: Near, text: str | None) -> Fused:
+    def fuse(self, near: Neighbours, text: str | None) -> Fused:
         """Return the rows that come out for rows found near another vector, and for another text; None: for no text."""
         texts = None if text is None else self._texts.asking(text)
         hits = NOTHING if texts is None else texts.hits()

@@ -24,12 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.index.vector.distance import default_metric
-from pennon.index.vector.search.top_k import Near
+from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_columns, every_column
 from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.plan.vector_query import QUERY_INDEX, VectorSearch
@@ -102,7 +102,7 @@ def search_index(
     k: int,
     *,
     exactly: bool,
-) -> Near:
+) -> Neighbours:
     """Return rows near each query that an index finds, ``k`` or more of each.
 
     ``exactly``: with exact distances, as beside rows that no index covers.
@@ -146,7 +146,7 @@ class NearestScan:
             return tuple([name for name in columns if name not in self._added])
         return columns
 
-    @lazy
+    @cached_property
     def schema(self) -> pa.Schema:
         """Return the schema of what comes out."""
         if self._expressions:
@@ -188,11 +188,11 @@ class NearestScan:
 
     # --- searching --------------------------------------------------------------------------------
 
-    @lazy
+    @cached_property
     def _indices(self) -> VectorIndices | None:
         return find_index(self._snapshot, self._asked)
 
-    @lazy
+    @cached_property
     def _comparison(self) -> Comparison:
         metric = self._asked.metric or (None if self._indices is None else self._indices.metric)
         return Comparison.of(self._asked, metric or default_metric(self._asked.column.element))
@@ -211,7 +211,7 @@ class NearestScan:
             return find()
         return self._snapshot.remember(("not covered", covered), find)
 
-    def near(self) -> Near:
+    def near(self) -> Neighbours:
         """Return the rows that come out, in order."""
         near = self.filtered(self._search())
         if self.query.orderings and len(near):
@@ -221,14 +221,14 @@ class NearestScan:
             return near
         return near.at(slice(offset, None if limit is None else offset + limit))
 
-    def filtered(self, near: Near) -> Near:
+    def filtered(self, near: Neighbours) -> Neighbours:
         """Return those of the rows found that pass the condition, unless it came before the search."""
         predicate = self._options.predicate
         if predicate is None or self._asked.prefilter or not len(near):
             return near
         return near.at(self._passing(near, predicate))
 
-    def _search(self) -> Near:
+    def _search(self) -> Neighbours:
         """Return the nearest rows of each query."""
         indices, comparison, k = self._indices, self._comparison, self._k
         compared = self._compared
@@ -236,7 +236,7 @@ class NearestScan:
         if indices is not None and k:
             scope, asked = self._scope, self._asked
             found.append(search_index(indices, scope, asked, comparison, k, exactly=bool(compared)))
-        return (found[0] if len(found) == 1 else Near.joined(found)).best(k)
+        return (found[0] if len(found) == 1 else Neighbours.joined(found)).best(k)
 
     def count(self) -> int:
         """Return how many rows come out."""
@@ -248,7 +248,7 @@ class NearestScan:
         """Return the rows."""
         return self.rows(self.near())
 
-    def rows(self, near: Near) -> pa.Table:
+    def rows(self, near: Neighbours) -> pa.Table:
         """Return the columns of rows that were found, in their order."""
         taken = take_stored(self.query, near.addresses)
         columns: dict[str, Any] = {
@@ -265,14 +265,16 @@ class NearestScan:
         schema = self.schema
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
-    def _values(self, near: Near) -> dict[str, pa.Array[Any]]:
+    def _values(self, near: Neighbours) -> dict[str, pa.Array[Any]]:
         """Return the columns that the search adds."""
         values = {DISTANCE: float32_array(near.distances)}
         if self._asked.is_batch:
             values[QUERY_INDEX] = int32_array(near.queries.astype(np.int32))
         return values
 
-    def _passing(self, near: Near, predicate: Predicate) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _passing(
+        self, near: Neighbours, predicate: Predicate
+    ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which rows pass a condition that may name what the search adds."""
         paths = predicate.paths(columns_to_name(self._snapshot, self._asked))
         masks = [predicate.test(batch) for batch in self._batches(near, paths)]
@@ -283,7 +285,7 @@ class NearestScan:
             ]
         )
 
-    def _batches(self, near: Near, paths: Sequence[tuple[str, ...]]) -> list[pa.RecordBatch]:
+    def _batches(self, near: Neighbours, paths: Sequence[tuple[str, ...]]) -> list[pa.RecordBatch]:
         """Return what expressions need of some rows: columns of the table, and those that the search adds."""
         own = [path for path in dict.fromkeys(paths) if path[0] not in self._added]
         plan = TakePlan(inputs_of(self.query.source, own))
@@ -298,7 +300,7 @@ class NearestScan:
             start += batch.num_rows
         return found
 
-    def _order(self, near: Near) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _order(self, near: Neighbours) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the places of rows in the order that was asked for; equal ones stay by distance."""
         options = replace(self._options, with_row_id=False, with_row_address=True)
         query = with_sort_keys(_bound(self._snapshot, options, ()))

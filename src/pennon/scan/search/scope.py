@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
 from pennon.index.moved_rows import MovedRows
@@ -157,11 +157,11 @@ class IndexedRows:
         is_seen[is_seen] = is_found
         return is_seen, rows[is_found]
 
-    @lazy
+    @cached_property
     def _moved(self) -> MovedRows:
         return moved_rows(self._scope.snapshot)
 
-    @lazy
+    @cached_property
     def _rows(self) -> RowMask:
         scope = self._scope
 
@@ -172,7 +172,7 @@ class IndexedRows:
             return find()
         return scope.snapshot.remember(("rows of index", self.fragment_ids), find)
 
-    @lazy
+    @cached_property
     def _known(self) -> tuple[Numbers, Numbers]:
         key = "row ids of index", self.fragment_ids
         return self._scope.snapshot.remember(key, self._find_known)

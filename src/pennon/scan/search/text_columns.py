@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
@@ -95,18 +95,18 @@ class TextColumn:
         """Return whether there is an index."""
         return bool(self._segments)
 
-    @lazy
+    @cached_property
     def _opened(self) -> list[Inverted]:
         return [_open(self._scope.snapshot, each) for each in self._segments]
 
-    @lazy
+    @cached_property
     def covered(self) -> frozenset[FragmentId]:
         """Return the fragments that the index covers."""
         found: frozenset[FragmentId] = frozenset()
         snapshot = self._scope.snapshot
         return found.union(*(covered_now(snapshot, each) for each in self._segments))
 
-    @lazy
+    @cached_property
     def uncovered(self) -> list[Fragment]:
         """Return the fragments whose texts have to be read."""
         scope = self._scope
@@ -187,11 +187,11 @@ class TextColumn:
         documents = sum(len(each.row_ids) for each, _ in found)
         return Statistics(documents, sum(each.token_count for each, _ in found), having)
 
-    @lazy
+    @cached_property
     def _views(self) -> list[_View]:
         return [_View(self._scope, each) for each in self._segments]
 
-    @lazy
+    @cached_property
     def _rest(self) -> MemoryPartition:
         made = MemoryPartition()
         for addresses, values in self._texts():
@@ -265,7 +265,7 @@ class _View:
     def __init__(self, scope: Scope, segment: Index) -> None:
         self._scope, self._segment = scope, segment
 
-    @lazy
+    @cached_property
     def _rows(self) -> IndexedRows:
         by_row_ids = self._segment.goes_by_row_ids
         return IndexedRows(self._scope, self._segment, by_row_ids=by_row_ids)

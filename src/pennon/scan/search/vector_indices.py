@@ -25,10 +25,10 @@ from pennon.core.units import FragmentId
 from pennon.errors import ColumnTypeError, FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
-from pennon.index.vector.base import Found, VectorIndex
+from pennon.index.vector.base import SearchResult, VectorIndex
 from pennon.index.vector.distance import COSINE, HAMMING, default_metric
 from pennon.index.vector.search.open import open_vector_index
-from pennon.index.vector.search.top_k import NOTHING, Near
+from pennon.index.vector.search.top_k import NOTHING, Neighbours
 from pennon.scan.plan.index_lookup import remember_parts
 from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
@@ -185,11 +185,11 @@ def why_not_searched(snapshot: Snapshot, segment: Index) -> str | None:
 
 def search_indices(
     indices: VectorIndices, scope: Scope, asked: VectorSearch, comparison: Comparison, k: int
-) -> Near:
+) -> Neighbours:
     """Return rows near each query: ``k`` times the refine factor of each segment, with the index's distances."""
     wanted = k * (asked.refine_factor or 1)
     parts = [_search(segment, scope, asked, comparison, wanted) for segment in indices.segments]
-    near = parts[0] if len(parts) == 1 else Near.joined(parts)
+    near = parts[0] if len(parts) == 1 else Neighbours.joined(parts)
     if asked.column.is_multi:
         return _as_one(near, len(comparison.queries)).best(wanted)
     is_once = len(parts) == 1 and _are_distinct(near)  # but an index may be damaged
@@ -198,7 +198,7 @@ def search_indices(
 
 def _search(
     segment: Segment, scope: Scope, asked: VectorSearch, comparison: Comparison, wanted: int
-) -> Near:
+) -> Neighbours:
     asks = _answerable(comparison)
     if not len(asks):
         return NOTHING
@@ -234,22 +234,22 @@ def _answerable(comparison: Comparison) -> Int64Array:
 
 
 def _near(
-    found: Found,
+    found: SearchResult,
     is_seen: Mask | None,
     addresses: Numbers,
     asks: Int64Array,
     scope: Scope,
-) -> Near:
+) -> Neighbours:
     queries, rows, distances = found.queries, found.rows, found.distances
     if is_seen is not None:
         queries, rows, distances = queries[is_seen], rows[is_seen], distances[is_seen]
     has_ids = scope.snapshot.manifest.has_stable_row_ids
-    near = Near(asks[queries], rows if has_ids else addresses, addresses, distances)
+    near = Neighbours(asks[queries], rows if has_ids else addresses, addresses, distances)
     is_none = np.isnan(distances)
     return near.at(~is_none) if is_none.any() else near
 
 
-def _in_range(near: Near, comparison: Comparison) -> Mask | None:
+def _in_range(near: Neighbours, comparison: Comparison) -> Mask | None:
     """Return which rows are in the range that was asked for; None: any is."""
     if comparison.lower is None and comparison.upper is None:
         return None
@@ -262,7 +262,7 @@ def _in_range(near: Near, comparison: Comparison) -> Mask | None:
 
 
 def _is_enough(
-    near: Near, inside: Mask | None, wanted: int, count: int, upper: float | None
+    near: Neighbours, inside: Mask | None, wanted: int, count: int, upper: float | None
 ) -> bool:
     """Return whether to ask for more rows would find no more in the range.
 
@@ -278,7 +278,7 @@ def _is_enough(
     return True
 
 
-def _are_distinct(near: Near) -> bool:
+def _are_distinct(near: Neighbours) -> bool:
     """Return whether each query has each row once."""
     order = np.lexsort((near.addresses, near.queries))
     addresses, queries = near.addresses[order], near.queries[order]
@@ -286,14 +286,14 @@ def _are_distinct(near: Near) -> bool:
     return not is_same.any()
 
 
-def distinct(near: Near) -> Near:
+def distinct(near: Neighbours) -> Neighbours:
     """Return each row once for a query, at its least distance: two segments may have it."""
     order = np.lexsort((near.distances, near.addresses, near.queries))
     near = near.at(order)
     return near.at(run_starts(near.queries, near.addresses))
 
 
-def _as_one(near: Near, queries: int) -> Near:
+def _as_one(near: Neighbours, queries: int) -> Neighbours:
     """Return the rows near all vectors of one query together: the sum over them, as the oracle estimates it.
 
     A row that one of them did not find is as far from it as the last one that it found.
@@ -308,4 +308,4 @@ def _as_one(near: Near, queries: int) -> Near:
     total = np.where(np.isnan(each), np.nan_to_num(worst), each).sum(0, dtype=np.float32)
     ids = np.empty(len(rows), np.uint64)
     ids[places] = near.ids
-    return Near(np.zeros(len(rows), np.int64), ids, rows, total)
+    return Neighbours(np.zeros(len(rows), np.int64), ids, rows, total)

@@ -40,7 +40,7 @@ from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.conflicts import are_addresses, with_conflict_retries
 from pennon.spark.frames.scan import ADDRESS, address_frame, fragment_frame
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.names import find_name, quoted
 from pennon.spark.run_tasks import run_on_rows, run_tasks
@@ -181,8 +181,8 @@ def backfill(spark: SparkSession, snapshot: Snapshot, wanted: Backfill) -> Backf
             counts[0] += len(written)
             done |= {each.id: each for each in written}
         fragments = work.finish(list(done.values()))
-        told = _told(work.plan, fragments, started)
-        version = commit_add(work.plan, fragments, told.properties()).version
+        entry = _history_entry(work.plan, fragments, started)
+        version = commit_add(work.plan, fragments, entry.properties()).version
         work.notes.forget(old)
         new = len(work.plan.schema.fields) - len(now.manifest.schema.fields)
         return Backfilled(version, new, *counts)
@@ -199,7 +199,7 @@ def _planned(spark: SparkSession, snapshot: Snapshot, wanted: Backfill) -> _Work
     return _of_frame(spark, snapshot, wanted, columns)
 
 
-def _told(plan: AddPlan, fragments: Sequence[Fragment], started: float) -> Told:
+def _history_entry(plan: AddPlan, fragments: Sequence[Fragment], started: float) -> HistoryEntry:
     before = {file.path for each in plan.fragments for file in each.files}
     new = [f for each in fragments for f in each.files if f.path not in before]
     names = plan.schema.names[len(plan.snapshot.manifest.schema.names) :]
@@ -209,7 +209,7 @@ def _told(plan: AddPlan, fragments: Sequence[Fragment], started: float) -> Told:
         "numAddedBytes": sum(file.size_bytes or 0 for file in new),
         "executionTimeMs": round(1000 * (time.monotonic() - started)),
     }
-    return Told("ADD COLUMNS", {"columns": ", ".join(names)}, metrics)
+    return HistoryEntry("ADD COLUMNS", {"columns": ", ".join(names)}, metrics)
 
 
 def _notes(wanted: Backfill, task: ColumnsTask | AddressedTask, by: str) -> Notes:

@@ -22,7 +22,7 @@ from pennon.spark.changes.row_changes import analysed, commit_changes, rows_of_c
 from pennon.spark.changes.rows_found import delete_found, group_rows, translated
 from pennon.spark.changes.updated_columns import UpdatedColumns
 from pennon.spark.frames.scan import address_frame, reads_whole_fragments
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import Condition, as_column, literals_of
 from pennon.spark.types import spark_schema
@@ -75,7 +75,7 @@ def delete_rows(
         return _change_where(spark, snapshot, condition, {}, alias, started)
     task, removals = delete_found(spark, snapshot, predicate)
     operation, rows = delete_operation(task, removals)
-    told = Told(
+    entry = HistoryEntry(
         "DELETE",
         {"predicate": _text(condition)},
         {
@@ -86,7 +86,7 @@ def delete_rows(
             "executionTimeMs": _milliseconds(started),
         },
     )
-    commit_on(snapshot, operation, properties=told.properties(), planned_ns=task.planned_ns)
+    commit_on(snapshot, operation, properties=entry.properties(), planned_ns=task.planned_ns)
     return rows
 
 
@@ -122,8 +122,8 @@ def update_rows(
         (fragment for each in changed for fragment in each.new),
     )
     metrics = {"numUpdatedRows": rows, "numCopiedRows": 0, **_metrics(changed, started, _METRICS)}
-    told = Told("UPDATE", {"predicate": _text(condition)}, metrics)
-    commit_on(snapshot, operation, properties=told.properties(), planned_ns=task.planned_ns)
+    entry = HistoryEntry("UPDATE", {"predicate": _text(condition)}, metrics)
+    commit_on(snapshot, operation, properties=entry.properties(), planned_ns=task.planned_ns)
     return rows
 
 
@@ -156,7 +156,7 @@ def _change_where(
     (rows,) = rows_of_clauses(changed, 1)
     metrics = _metrics(changed, started, _METRICS)
     is_update = change is Change.UPDATE
-    told = Told(
+    entry = HistoryEntry(
         "UPDATE" if is_update else "DELETE",
         {"predicate": _text(condition)},
         {
@@ -165,7 +165,7 @@ def _change_where(
             **metrics,
         },
     )
-    commit_changes(task, changed, told.properties(), planned_ns=planned_ns)
+    commit_changes(task, changed, entry.properties(), planned_ns=planned_ns)
     return rows
 
 
@@ -194,11 +194,11 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
         "numOutputRows": inserted + total(Change.UPDATE),
     }
     metrics = {**counts, **_metrics(changed, started, _MERGE_METRICS)}
-    told = Told("MERGE", {"predicate": _text(merge.condition)}, metrics)
+    entry = HistoryEntry("MERGE", {"predicate": _text(merge.condition)}, metrics)
     commit_changes(
         plan.task,
         changed,
-        told.properties(),
+        entry.properties(),
         planned_ns=plan.planned_ns,
         adds_keys=inserted > 0,
         base=snapshot,

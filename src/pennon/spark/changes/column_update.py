@@ -26,7 +26,7 @@ from pennon.spark.changes.chosen_values import CLAUSE, table_values
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.changes.updated_columns import UpdatedColumns
 from pennon.spark.frames.scan import ADDRESS, fragment_frame
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.source.conditions import Condition, look_aside
@@ -87,6 +87,6 @@ def update_all_rows(
         "numDeletionVectorsAdded": 0,
         "executionTimeMs": round(1000 * (time.monotonic() - started)),
     }
-    told = Told("UPDATE", {"predicate": ""}, metrics)
-    commit_on(snapshot, operation, properties=told.properties(), planned_ns=planned_ns)
+    entry = HistoryEntry("UPDATE", {"predicate": ""}, metrics)
+    commit_on(snapshot, operation, properties=entry.properties(), planned_ns=planned_ns)
     return count

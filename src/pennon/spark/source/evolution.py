@@ -29,7 +29,7 @@ from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_2, FileVersion
 from pennon.spark.arrow_convert import convert_column
-from pennon.spark.history import Told, written_metrics
+from pennon.spark.history import HistoryEntry, written_metrics
 from pennon.spark.messages import serialize_fragments
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fields_wire import carry_over
@@ -77,9 +77,9 @@ class Evolution:
         self, new: Sequence[Fragment], run: RunColumns | None, *, planned_ns: int
     ) -> Manifest:
         """Make the new rows and the schema one version; columns are written here unless ``run`` does it."""
-        told = Told("WRITE", {"mode": "Append"}, written_metrics(new))
+        entry = HistoryEntry("WRITE", {"mode": "Append"}, written_metrics(new))
         return commit_evolution(
-            self, new, run or widen_here, properties=told.properties(), planned_ns=planned_ns
+            self, new, run or widen_here, properties=entry.properties(), planned_ns=planned_ns
         )
 
 

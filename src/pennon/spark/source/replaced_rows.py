@@ -40,7 +40,7 @@ from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conflicts import are_addresses
-from pennon.spark.history import Told, written_metrics
+from pennon.spark.history import HistoryEntry, written_metrics
 from pennon.spark.names import find_name
 from pennon.spark.source.conditions import predicate_of
 from pennon.spark.source.evolution import check_same_columns
@@ -163,11 +163,11 @@ def commit_replaced(
             "numDeletedRows": gone.rows,
             "numRemovedFiles": len(gone.gone),
         }
-        told = Told("WRITE", {"mode": "Overwrite", "predicate": predicate}, metrics)
+        entry = HistoryEntry("WRITE", {"mode": "Overwrite", "predicate": predicate}, metrics)
         return commit_on(
             snapshot,
             operation,
-            properties=told.properties(),
+            properties=entry.properties(),
             planned_ns=plan.write.planned_ns,
             adds_keys=bool(fragments),
         )

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, FormatError, LanceError
-from pennon.index.vector.search.top_k import NOTHING, Near
+from pennon.index.vector.search.top_k import NOTHING, Neighbours
 from pennon.scan.plan.query import ScanOptions, TextSearch
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison, search_rows, vectors_query
@@ -88,7 +88,9 @@ class VectorParts:
         bytes_each = 8 * self.asked.column.dimension + _HIT_BYTES * self.k
         return max(min(_BLOCK_BYTES // bytes_each, _MOST_QUERIES), 1)
 
-    def search(self, number: int, queries: npt.NDArray[np.float64], are_many: bool = True) -> Near:
+    def search(
+        self, number: int, queries: npt.NDArray[np.float64], are_many: bool = True
+    ) -> Neighbours:
         """Return the ``k`` nearest rows of a part for each query, or for all of them together."""
         asked = replace(self.asked, queries=queries, is_batch=are_many)
         before = self.options.predicate if asked.prefilter else None
@@ -138,7 +140,7 @@ class SearchParts:
             yield convert_batch(whole, self.schema)
             start = end
 
-    def _near(self, part: int, columns: Sequence[pa.Array[Any]]) -> Near:
+    def _near(self, part: int, columns: Sequence[pa.Array[Any]]) -> Neighbours:
         """Return what is nearest to each query, those of the first column first."""
         column = self.parts.asked.column
         if not column.is_multi:
@@ -151,7 +153,7 @@ class SearchParts:
                 vectors = self._matrix(values if pa.types.is_list(values.type) else _alone(values))
                 near = self.parts.search(part, vectors, are_many=False)
                 parts.append(replace(near, queries=near.queries + number))
-        return Near.joined(parts)
+        return Neighbours.joined(parts)
 
     def _matrix(self, vectors: pa.Array[Any]) -> npt.NDArray[np.float64]:
         """Return queries as rows; one that is NULL, or has a NULL in it, is NaN, which is near to nothing."""
@@ -229,7 +231,7 @@ def _float32s(values: npt.NDArray[np.float32]) -> pa.Array[Any]:
     return pa.Array.from_buffers(pa.float32(), len(values), [None, pa.py_buffer(values)])
 
 
-def _lists(near: Near, queries: int) -> pa.Array[Any]:
+def _lists(near: Neighbours, queries: int) -> pa.Array[Any]:
     """Return rows near queries, those of a query in a list."""
     ends = np.searchsorted(near.queries, np.arange(queries + 1)).astype(np.int32)
     columns = [_float32s(near.distances), _int64s(near.ids), _int64s(near.addresses)]
@@ -243,11 +245,11 @@ def _lengths(lists: pa.Array[Any]) -> npt.NDArray[np.int64]:
     return ends[1:] - ends[:-1]
 
 
-def _near(lists: pa.Array[Any], owner: npt.NDArray[np.int64]) -> Near:
+def _near(lists: pa.Array[Any], owner: npt.NDArray[np.int64]) -> Neighbours:
     """Return what stands in lists, of which each belongs to a query."""
     hits = lists.flatten()
     distances, ids, addresses = (hits.field(at).to_numpy() for at in range(3))
-    return Near(
+    return Neighbours(
         np.repeat(owner, _lengths(lists)),
         ids.astype(np.uint64),
         addresses.astype(np.uint64),
@@ -332,7 +334,7 @@ class ShowFound:
             for start in range(0, len(asked), step):
                 yield from self._shown(show, batch, near, asked[start : start + step])
 
-    def _together(self, batch: pa.RecordBatch) -> tuple[Near, npt.NDArray[np.int64]]:
+    def _together(self, batch: pa.RecordBatch) -> tuple[Neighbours, npt.NDArray[np.int64]]:
         """Return what was found for each query, and how many equal ones there were."""
         count = batch.num_rows
         if LISTS not in batch.schema.names:
@@ -357,7 +359,7 @@ class ShowFound:
         self,
         show: _ShowNearest | _ShowHybrid,
         batch: pa.RecordBatch,
-        near: Near,
+        near: Neighbours,
         asked: npt.NDArray[np.int64],
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows found for some queries, which are named by their places in a batch."""
@@ -381,12 +383,12 @@ class _ShowNearest:
         self._scan = rows.nearest()
 
     def rows(
-        self, _batch: pa.RecordBatch, near: Near, asked: npt.NDArray[np.int64]
+        self, _batch: pa.RecordBatch, near: Neighbours, asked: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], pa.Table]:
         """Return how many rows each query has, and the rows."""
         parts = [near.at(slice_of(near.queries, at, at + 1)) for at in asked.tolist()]
         parts = [replace(part, queries=np.full(len(part), at)) for at, part in enumerate(parts)]
-        left = self._scan.filtered(Near.joined(parts))
+        left = self._scan.filtered(Neighbours.joined(parts))
         return np.bincount(left.queries, minlength=len(asked)), self._scan.rows(left)
 
 
@@ -397,7 +399,7 @@ class _ShowHybrid:
         self._scan, self._words = rows.hybrid(), rows.texts.words if rows.texts else ""
 
     def rows(
-        self, batch: pa.RecordBatch, near: Near, asked: npt.NDArray[np.int64]
+        self, batch: pa.RecordBatch, near: Neighbours, asked: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], pa.Table]:
         """Return how many rows each query has, and the rows."""
         words = batch.column(self._words)

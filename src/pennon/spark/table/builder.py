@@ -14,7 +14,7 @@ from pennon.io import open_store
 from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.names import check_new_names
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.types import lance_schema
@@ -147,14 +147,14 @@ class LanceTableBuilder(Generic[T]):
         asked = None if name is None else FileVersion.parse(name)
         version = version_of_table(base, mode, asked) or DEFAULT_VERSION
         plan = plan_write(store, self._schema(version), mode, base=base, version=version)
-        told = Told("CREATE TABLE" if base is None else "REPLACE TABLE")
+        entry = HistoryEntry("CREATE TABLE" if base is None else "REPLACE TABLE")
         own = {_STABLE_ROW_IDS, _FILE_VERSION}
         config = {key: value for key, value in self.properties.items() if key not in own}
         operation = Overwrite((), plan.table_schema, config_upserts=config)
         read_version = 0 if base is None else base.version
         commit_transaction(
             store,
-            Transaction(read_version, operation, properties=told.properties()),
+            Transaction(read_version, operation, properties=entry.properties()),
             CommitPolicy(stable_row_ids=self._asks_stable_row_ids()),
             base=base,
             planned_ns=plan.planned_ns,

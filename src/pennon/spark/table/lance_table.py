@@ -27,7 +27,7 @@ from pennon.spark.changes.change_operations import delete_rows, update_rows
 from pennon.spark.changes.merge_clauses import Merge
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.frames.scan import frame_of
-from pennon.spark.history import Told, history_frame
+from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
 from pennon.spark.source.conditions import (
     Condition,
@@ -283,8 +283,8 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
             "removedFilesSize": sum(removed),
             "restoredFilesSize": sum(restored),
         }
-        told = Told("RESTORE", {"version": str(old.manifest.version)}, metrics)
-        restore(old, told.properties())
+        entry = HistoryEntry("RESTORE", {"version": str(old.manifest.version)}, metrics)
+        restore(old, entry.properties())
         return count_frame(self.spark, numbers)
 
     # --- upkeep ---------------------------------------------------------------------------------------

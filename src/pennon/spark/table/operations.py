@@ -15,7 +15,7 @@ from pennon.ops.versions.deep_clone import CopyTask, commit_copied, plan_copy
 from pennon.ops.versions.replace_by_clone import plan_replacing_copy, replace_by_clone
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import Progress, run_tasks
 
@@ -85,7 +85,7 @@ def clone_over(
         target,
         is_shallow=is_shallow,
         config=config,
-        properties=Told("CLONE", parameters).properties(),
+        properties=HistoryEntry("CLONE", parameters).properties(),
         planned_ns=planned_ns,
     )
 

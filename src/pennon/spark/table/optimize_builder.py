@@ -20,7 +20,7 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.cluster import put_in_order
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.frames.scan import ADDRESS, address_frame
-from pennon.spark.history import Told
+from pennon.spark.history import HistoryEntry
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import (
@@ -183,8 +183,8 @@ class LanceOptimizeBuilder:
         added = _sizes(fragment for each in rewritten for fragment in each.new)
         removed = _sizes(fragment for each in rewritten for fragment in each.old)
         if rewritten:
-            told = self._told(added, removed, parameters)
-            commit_compact(self.snapshot.store, rewritten, told.properties())
+            entry = self._history_entry(added, removed, parameters)
+            commit_compact(self.snapshot.store, rewritten, entry.properties())
         considered = self._files(asked.excluded_fragment_ids)
         metrics = (
             len(added),
@@ -201,9 +201,9 @@ class LanceOptimizeBuilder:
         )
         return self.spark.createDataFrame([(self.snapshot.store.uri, metrics)], _RESULT)
 
-    def _told(
+    def _history_entry(
         self, added: Sequence[int], removed: Sequence[int], parameters: Mapping[str, str]
-    ) -> Told:
+    ) -> HistoryEntry:
         predicate = "[]" if self.condition is None else f'["{self.condition}"]'
         numbers = {
             "numAddedFiles": len(added),
@@ -211,7 +211,7 @@ class LanceOptimizeBuilder:
             "numAddedBytes": sum(added),
             "numRemovedBytes": sum(removed),
         }
-        return Told("OPTIMIZE", {"predicate": predicate, **parameters}, numbers)
+        return HistoryEntry("OPTIMIZE", {"predicate": predicate, **parameters}, numbers)
 
     def _files(self, excluded: Iterable[int]) -> int:
         """Return how many files the table has, without those of the fragments excluded."""

@@ -6,7 +6,7 @@ fragment by its id (an index, a cache) can mistake another for it.  The highest 
 """
 
 from pennon.table.apply.checks import missing_field as missing_field
+from pennon.table.apply.context import ApplyContext as ApplyContext
 from pennon.table.apply.context import Complete as Complete
-from pennon.table.apply.context import Surroundings as Surroundings
 from pennon.table.apply.next_manifest import apply as apply
 from pennon.table.apply.next_manifest import create as create

@@ -15,7 +15,7 @@ from pennon.table.apply.checks import (
     check_same_types,
     with_known_files,
 )
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import with_moved_row_ids
@@ -28,7 +28,7 @@ from pennon.table.operations import DataReplacement, Merge, Project, Replacement
 from pennon.table.storage_version import storage_version
 
 
-def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
+def merge(head: Manifest, operation: Merge, around: ApplyContext) -> Manifest:
     """Give the fragments their further files, and the table its new schema.
 
     Where it keeps rows (``around``), rows move, too: from fragments that are missing, or have another
@@ -95,7 +95,7 @@ def _check_merged(
             raise ArgumentError(message)
 
 
-def project(head: Manifest, operation: Project, around: Surroundings) -> Manifest:
+def project(head: Manifest, operation: Project, around: ApplyContext) -> Manifest:
     """Give the table a new schema over the same files; files without a column left are left out.
 
     The message has no metadata of the schema, so it stays what it is.
@@ -112,7 +112,7 @@ def project(head: Manifest, operation: Project, around: Surroundings) -> Manifes
     )
 
 
-def replace_data(head: Manifest, operation: DataReplacement, around: Surroundings) -> Manifest:
+def replace_data(head: Manifest, operation: DataReplacement, around: ApplyContext) -> Manifest:
     """Put files in place of those with the same fields, or beside files that lack these fields.
 
     All rows of these fragments count as updated then.  Raises ArgumentError for a fragment that is not there, and for a file that fits neither way.

@@ -27,7 +27,7 @@ def _read_inline(sequence: Sequence) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ApplyContext:
     """What a new manifest takes from outside of the table and the transaction.
 
     ``stable_row_ids`` counts for new tables only, ``file_version`` for new and overwritten ones

@@ -10,7 +10,7 @@ import numpy as np
 
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.fragment import MAX_FRAGMENT_ID, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.row_ids import RowIds
@@ -83,7 +83,7 @@ def with_new_row_ids(
 
 
 def filled_row_ids(
-    fragment: Fragment, next_row_id: int, around: Surroundings
+    fragment: Fragment, next_row_id: int, around: ApplyContext
 ) -> tuple[RowIds, int]:
     """Return the ids of a new fragment's rows, and the next free id.
 

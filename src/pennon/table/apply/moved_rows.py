@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pennon.core.units import FragmentId
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.ids import filled_row_ids
 from pennon.table.apply.row_versions import created_versions
 from pennon.table.fragment import Fragment
@@ -22,7 +22,7 @@ from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_ids,
 
 
 def with_moved_row_ids(
-    new: tuple[Fragment, ...], head: Manifest, operation: Update, around: Surroundings
+    new: tuple[Fragment, ...], head: Manifest, operation: Update, around: ApplyContext
 ) -> tuple[tuple[Fragment, ...], int]:
     """Name the rows of new fragments, and say how old they are; also return the next free row id.
 
@@ -51,7 +51,7 @@ def with_moved_row_ids(
     return tuple(done), next_row_id
 
 
-def _creations(head: Manifest, operation: Update, around: Surroundings) -> tuple[RowIds, RowIds]:
+def _creations(head: Manifest, operation: Update, around: ApplyContext) -> tuple[RowIds, RowIds]:
     """Return the ids, ascending, of all rows that may have moved, and when each was created."""
     touched = {*operation.removed_ids, *(fragment.id for fragment in operation.updated)}
     ids, created = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]

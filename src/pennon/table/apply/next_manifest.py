@@ -13,7 +13,7 @@ import pyarrow as pa
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.index_rules import believable
 from pennon.table.blob_table import check_no_blob_table
 from pennon.table.flags import NO_TRANSACTION_FILE, check_writable, with_flags
@@ -37,7 +37,7 @@ from pennon.table.operations import (
 )
 from pennon.table.transaction import Transaction
 
-_APPLY: Mapping[type, Callable[[Manifest, Any, Surroundings], Manifest]] = {
+_APPLY: Mapping[type, Callable[[Manifest, Any, ApplyContext], Manifest]] = {
     Append: rows.append,
     Delete: rows.delete,
     Update: rows.update,
@@ -54,7 +54,7 @@ _APPLY: Mapping[type, Callable[[Manifest, Any, Surroundings], Manifest]] = {
 }
 
 
-def create(transaction: Transaction, around: Surroundings) -> Manifest:
+def create(transaction: Transaction, around: ApplyContext) -> Manifest:
     """Return the first manifest of a new table."""
     operation = transaction.operation
     if isinstance(operation, Clone):
@@ -68,7 +68,7 @@ def create(transaction: Transaction, around: Surroundings) -> Manifest:
     return _finish(blank, whole.overwrite(blank, operation, around), transaction, around)
 
 
-def apply(head: Manifest, transaction: Transaction, around: Surroundings) -> Manifest:
+def apply(head: Manifest, transaction: Transaction, around: ApplyContext) -> Manifest:
     """Return the manifest that follows ``head`` when the transaction is committed on top of it."""
     check_writable(head)
     if not isinstance(transaction.operation, Overwrite):
@@ -82,7 +82,7 @@ def apply(head: Manifest, transaction: Transaction, around: Surroundings) -> Man
 
 
 def _finish(
-    head: Manifest, manifest: Manifest, transaction: Transaction, around: Surroundings
+    head: Manifest, manifest: Manifest, transaction: Transaction, around: ApplyContext
 ) -> Manifest:
     """Sign and date the manifest, and compute what follows from its contents."""
     last = max(head.last_fragment_id, manifest.last_fragment_id)
@@ -104,7 +104,7 @@ def _finish(
     )
 
 
-def _with_new(manifest: Manifest, around: Surroundings) -> Mapping[FieldId, pa.Array[Any]]:
+def _with_new(manifest: Manifest, around: ApplyContext) -> Mapping[FieldId, pa.Array[Any]]:
     """Return the dictionaries of the table and those that the operation brings.
 
     Raises RetryableConflict if the table has got another one for a column meanwhile.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.table.apply.checks import check_have_files, check_mixture, check_no_deletions
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.ids import check_last_id, with_fresh_ids
 from pennon.table.apply.index_rules import moved_fragments
 from pennon.table.apply.rows import by_id, known
@@ -20,14 +20,14 @@ from pennon.table.operations import DeferredRemap, ReserveFragments, Rewrite, Re
 from pennon.table.storage_version import storage_version
 
 
-def reserve(head: Manifest, operation: ReserveFragments, around: Surroundings) -> Manifest:
+def reserve(head: Manifest, operation: ReserveFragments, around: ApplyContext) -> Manifest:
     """Take fragment ids out of use."""
     last = head.last_fragment_id + operation.count
     check_last_id(last)
     return replace(head, fragments=around.completed(head), max_fragment_id=last)
 
 
-def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifest:
+def rewrite(head: Manifest, operation: Rewrite, around: ApplyContext) -> Manifest:
     """Put the new fragments of each group in place of its old ones."""
     groups = _with_ids(head, operation.groups)
     fragments = by_id(around.completed(head))

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pennon.errors import ArgumentError
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.fragment import Fragment
 from pennon.table.roaring import parse_roaring
 from pennon.table.row_ids import RowIds
@@ -20,7 +20,7 @@ from pennon.table.row_ids.decode_wire import decode_row_versions
 from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_versions
 
 
-def created_versions(fragment: Fragment, around: Surroundings) -> RowIds:
+def created_versions(fragment: Fragment, around: ApplyContext) -> RowIds:
     """Return the version that each row of a fragment was created in; 1 where nobody says."""
     rows = fragment.physical_rows or 0
     if fragment.created_at_versions is None:
@@ -28,7 +28,7 @@ def created_versions(fragment: Fragment, around: Surroundings) -> RowIds:
     return decode_row_versions(around.read_sequence(fragment.created_at_versions), rows)
 
 
-def updated_versions(fragment: Fragment, around: Surroundings) -> RowIds:
+def updated_versions(fragment: Fragment, around: ApplyContext) -> RowIds:
     """Return the version that each row was last updated in; that of its creation by default."""
     if fragment.last_updated_at_versions is None:
         return created_versions(fragment, around)
@@ -45,7 +45,7 @@ def all_updated(fragment: Fragment, version: int) -> Fragment:
 
 
 def some_updated(
-    fragment: Fragment, bitmap: bytes | None, version: int, around: Surroundings
+    fragment: Fragment, bitmap: bytes | None, version: int, around: ApplyContext
 ) -> Fragment:
     """Return a fragment of which the rows in a roaring bitmap are updated in a version."""
     if bitmap is None or fragment.row_ids is None:

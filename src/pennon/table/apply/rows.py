@@ -16,7 +16,7 @@ from pennon.table.apply.checks import (
     missing_field,
     with_known_files,
 )
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
@@ -28,7 +28,7 @@ from pennon.table.operations import Append, Delete, Update
 from pennon.table.storage_version import storage_version
 
 
-def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:
+def append(head: Manifest, operation: Append, around: ApplyContext) -> Manifest:
     """Add fragments at the end."""
     check_no_deletions(operation.fragments)
     check_have_files(operation.fragments)
@@ -48,7 +48,7 @@ def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:
     )
 
 
-def delete(head: Manifest, operation: Delete, around: Surroundings) -> Manifest:
+def delete(head: Manifest, operation: Delete, around: ApplyContext) -> Manifest:
     """Give fragments their new deletion files, and leave out those of which nothing is left."""
     old = by_id(around.completed(head))
     updated = {
@@ -60,7 +60,7 @@ def delete(head: Manifest, operation: Delete, around: Surroundings) -> Manifest:
     return replace(head, fragments=fragments, indices=serialize_indices(indices))
 
 
-def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
+def update(head: Manifest, operation: Update, around: ApplyContext) -> Manifest:
     """Change fragments, take some away, and add those that hold rows that moved or are new."""
     check_no_deletions(operation.new)
     check_have_files(operation.new)
@@ -86,7 +86,7 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
 
 
 def _updated(
-    head: Manifest, old: Fragment, new: Fragment, operation: Update, around: Surroundings
+    head: Manifest, old: Fragment, new: Fragment, operation: Update, around: ApplyContext
 ) -> Fragment:
     """Return a fragment with its new files, and the versions that its rows were last updated in.
 

@@ -9,7 +9,7 @@ from functools import partial
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.schema.field import Field, Schema
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.fields_wire import with_metadata
 from pennon.table.fragment import BasePath
 from pennon.table.indices import check_index_name
@@ -18,7 +18,7 @@ from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
 
 
-def update_config(head: Manifest, operation: UpdateConfig, around: Surroundings) -> Manifest:
+def update_config(head: Manifest, operation: UpdateConfig, around: ApplyContext) -> Manifest:
     """Change config, and metadata of the table, the schema and of fields.
 
     Raises ArgumentError for a field that is not there.
@@ -71,7 +71,7 @@ def _updated_wire(head: Manifest, operation: UpdateConfig) -> tuple[bytes, ...]:
     return with_metadata(head.fields_wire, head.schema, changes)
 
 
-def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -> Manifest:
+def create_index(head: Manifest, operation: CreateIndex, around: ApplyContext) -> Manifest:
     """Take indices away, and add others, which replace those of the same name.
 
     Raises ArgumentError for a name that is reserved.
@@ -89,7 +89,7 @@ def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -
     return replace(head, fragments=around.completed(head), indices=indices)
 
 
-def update_bases(head: Manifest, operation: UpdateBases, around: Surroundings) -> Manifest:
+def update_bases(head: Manifest, operation: UpdateBases, around: ApplyContext) -> Manifest:
     """Add roots for files; raises ArgumentError if one is there already."""
     bases = with_new_bases(head.base_paths, operation.new_bases)
     return replace(head, fragments=around.completed(head), base_paths=bases)

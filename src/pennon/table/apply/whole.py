@@ -12,7 +12,7 @@ from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.table.apply.checks import check_one_version
-from pennon.table.apply.context import Surroundings
+from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.settings import with_new_bases
 from pennon.table.blob_table import check_no_blob_table, without_blob_version
@@ -25,7 +25,7 @@ from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.storage_version import storage_version
 
 
-def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Manifest:
+def overwrite(head: Manifest, operation: Overwrite, around: ApplyContext) -> Manifest:
     """Replace schema and fragments; the blank head of version 0 stands for no table."""
     is_new = head.version == 0
     if operation.base_paths and not is_new:
@@ -53,7 +53,7 @@ def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Man
     )
 
 
-def restore(head: Manifest, operation: Restore, around: Surroundings) -> Manifest:
+def restore(head: Manifest, operation: Restore, around: ApplyContext) -> Manifest:
     """Make an old version the newest again; ids that were given out since stay taken."""
     past = around.past
     if past is None or past.version != operation.version:
@@ -82,7 +82,7 @@ def _kept_dictionaries(head: Manifest, past: Manifest) -> Mapping[FieldId, pa.Ar
     return {**head.dictionaries, **past.dictionaries}
 
 
-def clone(operation: Clone, around: Surroundings) -> Manifest:
+def clone(operation: Clone, around: ApplyContext) -> Manifest:
     """Return the version of another table as one of this one.
 
     The files of a shallow clone stay where they are; those of a deep one have been copied, and
@@ -138,7 +138,7 @@ def _with_ids(
     return tuple(f if keep else next(fresh) for f, keep in zip(fragments, stays, strict=True))
 
 
-def _chosen_version(head: Manifest, operation: Overwrite, around: Surroundings) -> FileVersion:
+def _chosen_version(head: Manifest, operation: Overwrite, around: ApplyContext) -> FileVersion:
     found = file_versions(operation.fragments)
     if found:
         version = around.file_version or max(found)

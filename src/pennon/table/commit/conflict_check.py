@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_in_order
+from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.core.units import MIB, DatasetVersion, FieldId, FragmentId
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError, RetryableConflict
 from pennon.table.commit.new_files import check_new_files
@@ -32,7 +32,7 @@ _AHEAD_BYTES: Final = 8 * MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Mine:
+class PendingCommit:
     """The transaction to commit, its bytes, and the rows that it takes away."""
 
     transaction: Transaction
@@ -42,7 +42,9 @@ class Mine:
     dropped: set[FieldId] = field(default_factory=set)
     """Fields of the new files that a version judged so far does not have."""
 
-    def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> Mine:
+    def on(
+        self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]
+    ) -> PendingCommit:
         """Return what is to be committed on top of ``head``."""
         if not shared:
             return self
@@ -66,7 +68,7 @@ class Mine:
 
 
 def judge_newer(
-    store: CommitStore, mine: Mine, judged: int, location: ManifestLocation, head: Manifest
+    store: CommitStore, mine: PendingCommit, judged: int, location: ManifestLocation, head: Manifest
 ) -> Manifest | frozenset[FragmentId]:
     """Judge the versions after ``judged``; return the one that is our own commit, if any is.
 
@@ -89,7 +91,7 @@ def judge_newer(
     return shared
 
 
-def _check_fields_stay(mine: Mine, manifest: Manifest) -> None:
+def _check_fields_stay(mine: PendingCommit, manifest: Manifest) -> None:
     """Raise RetryableConflict if the table gave the id of a field of appended files to another column.
 
     A column that was dropped leaves its id free once no data file has it, and the next new one takes it.
@@ -123,8 +125,8 @@ def _newer(
     limits, size_bytes = store.limits, location.size_bytes
     if limits is None or size_bytes is None:
         return map(read, versions)
-    crew = Crew.reads(limits.concurrency)
-    return map_in_order(read, versions, lambda _: size_bytes, _AHEAD_BYTES, crew)
+    pool_spec = PoolSpec.reads(limits.concurrency)
+    return map_in_order(read, versions, lambda _: size_bytes, _AHEAD_BYTES, pool_spec)
 
 
 def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from pennon.core.units import DatasetVersion
 from pennon.errors import CommitError, UnsupportedError
-from pennon.table.commit.conflict_check import Mine
+from pennon.table.commit.conflict_check import PendingCommit
 from pennon.table.commit.loop import CommitOptions, check_job, next_manifest
-from pennon.table.commit.put_manifest import CommitStore, land_at
+from pennon.table.commit.put_manifest import CommitStore, put_manifest_at
 from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path
 from pennon.table.transaction import Transaction, check_uuid
@@ -38,7 +38,7 @@ def commit_detached(
         message = "a table of naming scheme V1 has no detached versions; migrate it to V2 first"
         raise UnsupportedError(message)
     base = read_manifest_at(store, location)
-    mine = Mine(transaction, serialize_transaction(transaction), {})
+    mine = PendingCommit(transaction, serialize_transaction(transaction), {})
     check_job(store, mine, base, options)
     manifest = next_manifest(store, base, mine, options)
     if manifest.transaction_file is not None:
@@ -48,7 +48,7 @@ def commit_detached(
         path = detached_path(version)
         made = replace(manifest, version=version)
         place = ManifestLocation(version, path, Naming.V2, None)
-        if land_at(store, place, made, options.sleep):
+        if put_manifest_at(store, place, made, options.sleep):
             return made
     message = f"{_TRIES} random numbers were taken"
     raise CommitError(message)

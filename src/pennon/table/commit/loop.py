@@ -39,15 +39,15 @@ from pennon.errors import (
     RetryableConflict,
 )
 from pennon.schema.version import FileVersion
-from pennon.table.apply import Complete, Surroundings, apply, create
-from pennon.table.commit.conflict_check import Mine, check_same_table, judge_newer
+from pennon.table.apply import ApplyContext, Complete, apply, create
+from pennon.table.commit.conflict_check import PendingCommit, check_same_table, judge_newer
 from pennon.table.commit.migrate_naming import copy_newest
 from pennon.table.commit.put_manifest import (
     RESENT_WITHIN_SECONDS,
     CommitStore,
     keep_latest,
-    land,
-    settle,
+    put_manifest,
+    verify_latest,
 )
 from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
@@ -116,9 +116,9 @@ class CommitOptions:
     sleep: Callable[[float], None] = time.sleep
     pick: Callable[[int], int] = field(default=random.randrange)
 
-    def surroundings(self, store: CommitStore) -> Surroundings:
+    def surroundings(self, store: CommitStore) -> ApplyContext:
         """Return what the manifest of an attempt takes from here."""
-        return Surroundings(
+        return ApplyContext(
             self.now_ns(),
             self.stable_row_ids,
             self.file_version,
@@ -155,20 +155,20 @@ def commit(
         raise ArgumentError(message)
     options = options or CommitOptions()
     wire = serialize_transaction(transaction)
-    mine = Mine(transaction, wire, {} if affected is None else affected, options.adds_keys)
+    mine = PendingCommit(transaction, wire, {} if affected is None else affected, options.adds_keys)
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
     return way(store, mine, options)
 
 
-def _create(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
+def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> Manifest:
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
     check_job(store, mine, None, options)
     manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
-    if land(store, options.naming, manifest, options.sleep) and (
-        options.naming is Naming.V2 or settle(store, options.naming, manifest, options.sleep)
+    if put_manifest(store, options.naming, manifest, options.sleep) and (
+        options.naming is Naming.V2 or verify_latest(store, options.naming, manifest, options.sleep)
     ):
         keep_latest(store, options.naming, manifest)
         return manifest
@@ -185,7 +185,7 @@ def _already_created(store: CommitStore, location: ManifestLocation, ours: bytes
     raise AlreadyExistsError(message)
 
 
-def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
+def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> Manifest:
     judged = mine.transaction.read_version
     shared: frozenset[FragmentId] = frozenset()
     written, written_ns = b"", 0
@@ -217,10 +217,12 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         if options.clock() - started > RESENT_WITHIN_SECONDS:
             continue
         naming = location.naming
-        if not land(store, naming, manifest, options.sleep, options.clock):
+        if not put_manifest(store, naming, manifest, options.sleep, options.clock):
             continue
         is_quick = store.limits is not None and options.clock() - started < _QUICK_SECONDS
-        if (is_quick and naming is Naming.V2) or settle(store, naming, manifest, options.sleep):
+        if (is_quick and naming is Naming.V2) or verify_latest(
+            store, naming, manifest, options.sleep
+        ):
             keep_latest(store, naming, manifest)
             return manifest
     message = f"lost the race for the next version {max(options.max_retries, 1)} times"
@@ -228,7 +230,7 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
 
 
 def _catch_up(
-    store: CommitStore, mine: Mine, judged: int, base: Manifest | None
+    store: CommitStore, mine: PendingCommit, judged: int, base: Manifest | None
 ) -> Manifest | tuple[ManifestLocation, Manifest, frozenset[FragmentId]]:
     """Judge all versions after ``judged``, and those that came meanwhile.
 
@@ -257,7 +259,7 @@ def _catch_up(
 
 
 def check_job(
-    store: CommitStore, mine: Mine, head: Manifest | None, options: CommitOptions
+    store: CommitStore, mine: PendingCommit, head: Manifest | None, options: CommitOptions
 ) -> None:
     """Look for the files of a job that began long ago: clean-up may have taken them for orphans."""
     if options.planned_ns is None or options.now_ns() - options.planned_ns < _SAFE_AGE_NS:
@@ -300,7 +302,7 @@ def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptio
 
 
 def next_manifest(
-    store: CommitStore, head: Manifest, mine: Mine, options: CommitOptions
+    store: CommitStore, head: Manifest, mine: PendingCommit, options: CommitOptions
 ) -> Manifest:
     """Return what the transaction makes of ``head``."""
     around = options.surroundings(store)

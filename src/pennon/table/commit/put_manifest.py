@@ -64,7 +64,7 @@ class _Holder(Enum):
     UNKNOWN = 4
 
 
-def land(
+def put_manifest(
     store: CommitStore,
     naming: Naming,
     manifest: Manifest,
@@ -77,17 +77,17 @@ def land(
     """
     path = naming.manifest_path(manifest.version)
     location = ManifestLocation(manifest.version, path, naming, None)
-    return land_at(store, location, manifest, sleep, clock)
+    return put_manifest_at(store, location, manifest, sleep, clock)
 
 
-def land_at(
+def put_manifest_at(
     store: CommitStore,
     location: ManifestLocation,
     manifest: Manifest,
     sleep: Callable[[float], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Create a manifest at a place; the same as `land` otherwise."""
+    """Create a manifest at a place; the same as `put_manifest` otherwise."""
     path = location.path
     body = serialize_manifest_file(manifest)
     problem: OSError | None = None
@@ -118,7 +118,7 @@ def land_at(
     raise CommitStateUnknown(message) from problem
 
 
-def settle(
+def verify_latest(
     store: CommitStore, naming: Naming, manifest: Manifest, sleep: Callable[[float], None]
 ) -> bool:
     """Look again after a version has landed; return False if it does not count after all.
@@ -140,7 +140,9 @@ def settle(
         raise _unknown(manifest, error) from error
     if is_mixed and naming is Naming.V1:
         try:
-            return _patiently(lambda: land(store, Naming.V2, manifest, sleep), ConflictError, sleep)
+            return _patiently(
+                lambda: put_manifest(store, Naming.V2, manifest, sleep), ConflictError, sleep
+            )
         except ConflictError as error:
             raise _unknown(manifest, error) from error
     return True

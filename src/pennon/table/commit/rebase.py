@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pennon.core.cached_property import lazy
+from pennon.core.cached_property import cached_property
 from pennon.core.runs import distinct
 from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
@@ -59,7 +59,7 @@ class NewDeletions(Mapping[FragmentId, Offsets]):
         """``base`` is the version that the operation was planned on."""
         self._store, self._base, self._updated = store, base, operation.updated
 
-    @lazy
+    @cached_property
     def _changed(self) -> Mapping[FragmentId, tuple[Fragment, Fragment]]:
         """The fragments that lose rows, before and after: only looked for where somebody else came too."""
         after = {fragment.id: fragment for fragment in self._updated}

@@ -24,7 +24,14 @@ from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_rules import RULES_OF_2_1
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipe, are_alike, recipe_of
+from pennon.encoding.v2_1.point_read import (
+    CutRows,
+    KnownPage,
+    PickedChunks,
+    Recipe,
+    are_alike,
+    recipe_of,
+)
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import Tree
 from pennon.file.v2_1.writer import spines
@@ -105,9 +112,9 @@ class Page:
         assert recipe is not None
         return cls(layout, index, data, len(array), recipe)
 
-    def found(self, rows: Rows) -> Found:
+    def found(self, rows: Rows) -> PickedChunks:
         known = KnownPage(self.index, self.index.table(0), self.recipe)
-        return Found.of([known], CutRows.of_page(rows))
+        return PickedChunks.of([known], CutRows.of_page(rows))
 
     def pick(self, rows: Rows, data: Bytes) -> PageValues:
         return run_on(self.found(rows), data, peek=True)
@@ -217,7 +224,8 @@ def test_rows_of_several_pages() -> None:
                 continue
             assert are_alike(touched)
             answers = [
-                run_on(Found.of(touched, cut), everything, peek=peek) for peek in (False, True)
+                run_on(PickedChunks.of(touched, cut), everything, peek=peek)
+                for peek in (False, True)
             ]
             same(*answers)
             parts = [
@@ -246,7 +254,7 @@ def levels_of(page: PageValues) -> int:
     )
 
 
-def run_on(found: Found, data: Bytes, *, peek: bool) -> PageValues:
+def run_on(found: PickedChunks, data: Bytes, *, peek: bool) -> PageValues:
     """Answer the one request of a pick; ``peek``: with all from the first range to the last."""
     request: ByteRequest = found.request()
     if peek and isinstance(request, SparseRead):

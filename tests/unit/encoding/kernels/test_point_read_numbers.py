@@ -11,7 +11,7 @@ from pennon.encoding.kernels.chunk_lookup import ChunkTable
 from pennon.encoding.kernels.pack import pack_blocks
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage
+from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks
 from pennon.errors import FormatError
 from tests.unit.encoding.kernels.test_point_read import ARRAYS, RANDOM, Page, run_on
 
@@ -50,6 +50,6 @@ def test_a_wide_value_of_few_bytes_is_refused() -> None:
     page = Page.of(ARRAYS["vector"])
     wide = replace(page.recipe, value_bytes=1 << 27)
     known = KnownPage(page.index, page.index.table(0), wide)
-    found = Found.of([known], CutRows.of_page(Rows.at(np.arange(0, 9000, 2))))
+    found = PickedChunks.of([known], CutRows.of_page(Rows.at(np.arange(0, 9000, 2))))
     with pytest.raises(FormatError, match="4500 values of 134217728 bytes"):
         run_on(found, page.data, peek=True)

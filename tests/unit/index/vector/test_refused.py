@@ -88,7 +88,7 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
         numbers = np.arange(rows, dtype=np.uint64)
         one, first = np.array([1]), np.array([0])
         pairs = Pairs([made], [numbers], [None], first, one, first)
-        asks.ready(pairs).keep(heaps, pairs.as_one)
+        asks.prepare(pairs).keep(heaps, pairs.as_one)
         assert heaps[2] == rows
         np.testing.assert_allclose(
             heaps[0][0, :rows], expected[heaps[1][0, :rows].astype(np.int64)], rtol=1e-6

@@ -2,23 +2,23 @@
 
 import numpy as np
 
-from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.uint8_bounds import Uint8Bounds
 
 
 def test_rows_are_cut_as_they_are_compared_again() -> None:
     rows = np.random.default_rng(3).normal(size=(100, 32)).astype(np.float32).view(np.uint8)
-    cut = CutRows(rows)
+    cut = Uint8Bounds(rows)
     assert cut.bytes_for(100) is None
     made = cut.bytes_for(100)
     assert made is not None
     assert made.nbytes == cut.size_bytes < rows.nbytes
     assert cut.bytes_for(1) is made
-    assert CutRows(rows).bytes_for(800) is not None
+    assert Uint8Bounds(rows).bytes_for(800) is not None
 
 
 def test_rows_that_cannot_be_cut_are_not() -> None:
-    cut = CutRows(np.zeros((100, 128), np.uint8))  # which are equal
+    cut = Uint8Bounds(np.zeros((100, 128), np.uint8))  # which are equal
     assert [cut.bytes_for(1000) for _ in range(2)] == [None, None]
-    few = CutRows(np.zeros((10, 128), np.uint8))
+    few = Uint8Bounds(np.zeros((10, 128), np.uint8))
     assert few.size_bytes == 0
     assert few.bytes_for(1000) is None

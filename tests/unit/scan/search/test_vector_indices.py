@@ -17,7 +17,7 @@ import pennon
 from pennon.dataset.operation import Index
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFiles
-from pennon.index.vector.base import Allowed, Found, Probes
+from pennon.index.vector.base import Allowed, Probes, SearchResult
 from pennon.index.vector.distance import distances
 from pennon.scan.search import vector_indices
 
@@ -41,7 +41,7 @@ class Fake:
     def dimension(self) -> int:
         return self.vectors.shape[1]
 
-    def search(self, queries: Any, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+    def search(self, queries: Any, k: int, probes: Probes, allowed: Allowed | None) -> SearchResult:
         self.asked.append((k, probes, allowed is not None))
         is_allowed = np.ones(len(self.rows), np.bool_) if allowed is None else allowed(self.rows)
         rows = self.rows[is_allowed]
@@ -49,7 +49,7 @@ class Fake:
         order = np.argsort(each, axis=1, kind="stable")[:, :k]
         numbers = np.repeat(np.arange(len(queries)), order.shape[1])
         found = np.take_along_axis(each, order, 1).reshape(-1)
-        return Found(numbers, rows[order.reshape(-1)], found)
+        return SearchResult(numbers, rows[order.reshape(-1)], found)
 
 
 class Tables:

@@ -11,7 +11,7 @@ from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1
-from pennon.table.apply import Surroundings, apply, create, missing_field
+from pennon.table.apply import ApplyContext, apply, create, missing_field
 from pennon.table.fragment import BasePath, DeletionFileRef, DeletionKind, Fragment
 from pennon.table.manifest import DataFormat, Manifest, WriterVersion
 from pennon.table.operations import Append, Other, Overwrite
@@ -27,13 +27,13 @@ from tests.unit.table.tables import (
     overwrite,
 )
 
-NOW = Surroundings(now_ns=123)
+NOW = ApplyContext(now_ns=123)
 DELETION = DeletionFileRef(DeletionKind.ARROW, 1, 5, 2)
 
 
 def table(*fragments: Fragment, **around: object) -> Manifest:
     transaction = Transaction(0, Overwrite(fragments, SCHEMA))
-    return create(transaction, Surroundings(1, **around))  # type: ignore[arg-type]
+    return create(transaction, ApplyContext(1, **around))  # type: ignore[arg-type]
 
 
 def ids(manifest: Manifest) -> list[int]:

@@ -15,7 +15,7 @@ from pennon.io import MemoryStore
 from pennon.proto import file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
-from pennon.table.apply import Surroundings, apply, create
+from pennon.table.apply import ApplyContext, apply, create
 from pennon.table.commit.loop import commit
 from pennon.table.fragment import BasePath, DeletionFileRef, DeletionKind, Fragment, Sequence
 from pennon.table.indices import FRAGMENT_REUSE, Index
@@ -50,7 +50,7 @@ from pennon.table.transaction import Transaction
 from tests.unit.table.commit.test_conflict_matrix import index
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 
-NOW = Surroundings(now_ns=5)
+NOW = ApplyContext(now_ns=5)
 DELETION = DeletionFileRef(DeletionKind.ARROW, 1, 5, 2)
 S_ONLY = data_file("s.lance")
 
@@ -58,7 +58,7 @@ S_ONLY = data_file("s.lance")
 def table(*rows: int, stable: bool = False, **changes: Any) -> Manifest:
     """Return a table with a fragment of each number of rows, each made in a version of its own."""
     first = Transaction(0, Overwrite((new_fragment(rows[0]),), SCHEMA))
-    head = create(first, Surroundings(1, stable_row_ids=stable))
+    head = create(first, ApplyContext(1, stable_row_ids=stable))
     for count in rows[1:]:
         head = apply(head, append(head.version, new_fragment(count)), NOW)
     return replace(head, **changes)
@@ -73,7 +73,7 @@ def test_row_ids_that_pass_64_bits_are_refused(left: int) -> None:
         done(head, Update((), (), (new_fragment(4),)))
 
 
-def done(head: Manifest, operation: Operation, around: Surroundings = NOW) -> Manifest:
+def done(head: Manifest, operation: Operation, around: ApplyContext = NOW) -> Manifest:
     return apply(head, Transaction(head.version, operation), around)
 
 

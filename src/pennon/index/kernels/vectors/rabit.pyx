@@ -13,7 +13,7 @@ from pennon.index.kernels.vectors.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
 from pennon.index.kernels.vectors.rabit_pairs cimport apart_of
-from pennon.index.kernels.vectors.shares cimport Shares
+from pennon.index.kernels.vectors.shares cimport WorkChunks
 
 cdef Summing SUMMING = choose_summing()
 
@@ -215,7 +215,7 @@ cdef void _keep_near(
 def keep_estimates(
     RabitParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
     const float[:, ::1] turned, const uint8_t[:, :, ::1] tables, const float[:, ::1] ranges, const float[:, ::1] apart,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, Shares shares not None,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks shares not None,
 ):
     """Put the nearest rows of partitions of codes into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-class Shares:
+class WorkChunks:
     """Ranges of numbers, each of which is taken once, by whichever thread comes first; kernels take them without the interpreter."""
 
     def __init__(self, borders: npt.NDArray[np.int64]) -> None:

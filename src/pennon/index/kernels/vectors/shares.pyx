@@ -1,4 +1,4 @@
-"""Shares of work, of which each thread takes the next one; see the stub."""
+"""WorkChunks of work, of which each thread takes the next one; see the stub."""
 
 from libc.stdint cimport int64_t
 
@@ -14,7 +14,7 @@ cdef extern from *:
     int64_t take_number(int64_t *next) noexcept nogil
 
 
-cdef class Shares:
+cdef class WorkChunks:
     """Ranges of numbers; see the stub."""
 
     def __cinit__(self, const int64_t[::1] borders not None):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 
 def row_distances(
     kind: int,
@@ -73,7 +73,7 @@ def keep_rows(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
-    shares: Shares,
+    shares: WorkChunks,
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps.
 

@@ -11,7 +11,7 @@ from pennon.index.kernels.vectors.uint8_bounds cimport (
 )
 from pennon.index.kernels.vectors.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
 from pennon.index.kernels.vectors.part_lists cimport common_width, mask_of, room_for
-from pennon.index.kernels.vectors.shares cimport Shares
+from pennon.index.kernels.vectors.shares cimport WorkChunks
 from pennon.index.kernels.vectors.vector_kinds cimport all_apart
 from pennon.index.kernels.vectors.vector_spaces cimport QUERY_BYTES, Space, space_of, space_of_rows
 
@@ -143,7 +143,7 @@ cdef int _open_part(Part *part, int kind, CodeRows rows, const uint8_t[::1] mask
 def keep_rows(
     RowParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
     const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, Shares shares not None,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks shares not None,
 ):
     """Put the nearest rows of partitions into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)

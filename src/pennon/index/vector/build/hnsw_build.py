@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_places import processors
-from pennon.core.thread_pools import Crew, map_all
+from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.index.kernels.vectors.hnsw_build import Growth
 from pennon.index.kernels.vectors.hnsw_reach import connect_graph, first_equal_rows
 from pennon.index.vector.file_settings import json_text
@@ -38,7 +38,7 @@ _LINE: Final = 64
 _CODES_WIDTH: Final = 1 << 15
 _SHARED_ROWS: Final = 1 << 12
 """Graphs of so many rows are worked on by as many threads as there are processors."""
-_CREW: Final = Crew("graphs")
+_CREW: Final = PoolSpec("graphs")
 _HALF_BITS: Final = 4
 _BRANCHES_SHARE: Final = 4
 """One in so many of the ``m`` links of a row may lead to rows that are equal to it."""

@@ -12,7 +12,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.base import Values
-from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Found
+from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, NearestCentroids
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.quantizers.coders import FlatCoder, ProductCoder, ScalarCoder
 from pennon.index.vector.quantizers.rq_rotation import RabitCoder
@@ -22,7 +22,7 @@ _AHEAD = 64 * MIB
 """Vectors that are under way."""
 
 
-Block: TypeAlias = tuple[Found, Coded]
+Block: TypeAlias = tuple[NearestCentroids, Coded]
 """Coded vectors, and the partition of each."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.index.vector.kmeans import Centroids, Found
+from pennon.index.vector.kmeans import Centroids, NearestCentroids
 from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.rows import Matrix
 
@@ -35,7 +35,7 @@ class FlatCoder:
         kind = pa.from_numpy_dtype(self.model.centroids.dtype)
         return (pa.field("flat", pa.list_(kind, self.model.dim), nullable=False),)
 
-    def encode(self, vectors: Matrix, _found: Found) -> Columns:
+    def encode(self, vectors: Matrix, _found: NearestCentroids) -> Columns:
         """See `Coder.encode`."""
         return (vectors,)
 
@@ -74,7 +74,7 @@ class ScalarCoder:
         start, end = self.bounds
         return (end - start) / _STEPS
 
-    def encode(self, vectors: Matrix, _found: Found) -> Columns:
+    def encode(self, vectors: Matrix, _found: NearestCentroids) -> Columns:
         """See `Coder.encode`."""
         start, end = self.bounds
         if start == end:
@@ -126,7 +126,7 @@ class ProductCoder:
         width = self._parts * self.model.settings.bits // 8
         return (pa.field("__pq_code", pa.list_(pa.uint8(), width)),)
 
-    def encode(self, vectors: Matrix, found: Found) -> Columns:
+    def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
         """See `Coder.encode`."""
         coded, _ = self.words.nearest(coded_part(self.model, vectors, found))
         codes: Any = coded.astype(np.uint8)
@@ -160,7 +160,7 @@ class ProductCoder:
         }
 
 
-def coded_part(model: Model, vectors: Matrix, found: Found) -> Matrix:
+def coded_part(model: Model, vectors: Matrix, found: NearestCentroids) -> Matrix:
     """Return what PQ codes of vectors: what they are beside their centroids, with dot all of them."""
     if model.settings.metric == "dot":
         return vectors

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import kept_rows, list_type
-from pennon.index.vector.quantizer import Apart, Asked, Everywhere, RowCodes
-from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.quantizer import DistanceKind, EncodedQueries, PlainQueries, RowCodes
+from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"
@@ -56,15 +56,19 @@ class Flat:
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
         is_cut = self._type == np.float32 and not by_rows
-        return RowCodes(rows, CutRows(rows) if is_cut else None)
+        return RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
 
-    def asks(self, vectors: Vectors) -> Everywhere:
+    def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""
         queries = np.ascontiguousarray(vectors, self._type)
         if self._metric == "hamming":
-            return Everywhere(Asked(Apart.BITS, queries))
+            return PlainQueries(EncodedQueries(DistanceKind.BITS, queries))
         is_long = self._type == np.float64
         if self._metric == "l2":
-            return Everywhere(Asked(Apart.SQUARES_64 if is_long else Apart.SQUARES, queries))
-        kind = Apart.PRODUCTS_64 if is_long else Apart.PRODUCTS
-        return Everywhere(Asked(kind, queries, starts=1.0))
+            return PlainQueries(
+                EncodedQueries(
+                    DistanceKind.SQUARES_64 if is_long else DistanceKind.SQUARES, queries
+                )
+            )
+        kind = DistanceKind.PRODUCTS_64 if is_long else DistanceKind.PRODUCTS
+        return PlainQueries(EncodedQueries(kind, queries, starts=1.0))

@@ -23,19 +23,19 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.quantizer import (
-    Apart,
-    Asked,
     Bytes2D,
+    DistanceKind,
+    EncodedQueries,
     Heaps,
-    Order,
     Pairs,
-    Ready,
+    PreparedScan,
     RowCodes,
+    ScanOrder,
     TableCodes,
 )
 from pennon.index.vector.wire import Vectors
@@ -142,7 +142,7 @@ class ProductQuantizer:
         """Return what is added to the sums of tables."""
         return 0.0 if self.has_residuals else 1.0 - len(self._words)
 
-    def asked(self, queries: Floats) -> Asked:
+    def asked(self, queries: Floats) -> EncodedQueries:
         """Return what is compared with codes: tables of what each word is apart from its part of each query."""
         parts, _, count = self._words.shape
         tables = np.empty((len(queries), parts, count), np.float32)
@@ -150,7 +150,7 @@ class ProductQuantizer:
         if self.bits == 4:  # a table for each byte
             pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
             tables = pairs.reshape(len(queries), parts // 2, 256)
-        return Asked(Apart.TABLES, tables, self._start)
+        return EncodedQueries(DistanceKind.TABLES, tables, self._start)
 
 
 def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
@@ -180,18 +180,18 @@ def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
 class _Queries:
     """Queries, of which that is compared with codes which is coded of rows, too."""
 
-    order: Final = Order.QUERIES
+    order: Final = ScanOrder.QUERIES
     __slots__ = ("_quantizer", "_vectors")
 
     def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:
         self._quantizer, self._vectors = quantizer, vectors
 
-    def ready(self, pairs: Pairs) -> Ready:
-        """See `Asks.ready`."""
+    def prepare(self, pairs: Pairs) -> PreparedScan:
+        """See `QueryBatch.prepare`."""
         return _WordPairs(self._quantizer, self._vectors, pairs, by_bytes(pairs.codes))
 
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
-        """See `AsksByRow.at`."""
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> EncodedQueries:
+        """See `RowQueries.at`."""
         vectors = self._vectors[numbers]
         if self._quantizer.has_residuals:
             vectors = self._quantizer.residuals(vectors, partitions)
@@ -209,7 +209,7 @@ class _WordPairs:
     pairs: Pairs
     codes: list[Bytes2D]
 
-    def keep(self, heaps: Heaps, shares: Shares) -> None:
-        """See `Ready.keep`."""
+    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+        """See `PreparedScan.keep`."""
         for start, end in shares:
             self.quantizer.keep(self.pairs.at(slice(start, end)), self.codes, self.vectors, heaps)

@@ -31,12 +31,12 @@ from pennon.index.kernels.vectors.rabit import (
     pairs_apart,
     sign_tables,
 )
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.file_settings import Settings
-from pennon.index.vector.quantizer import Bytes2D, Heaps, Order, Pairs, Ready
+from pennon.index.vector.quantizer import Bytes2D, Heaps, Pairs, PreparedScan, ScanOrder
 from pennon.index.vector.quantizers.rq_bits import (
     blocked,
     flips_of,
@@ -173,7 +173,7 @@ class RabitQuantizer:
 class _Queries:
     """Queries, turned unless that goes by partition."""
 
-    order: Final = Order.QUERIES
+    order: Final = ScanOrder.QUERIES
     __slots__ = ("_quantizer", "_queries", "_turned")
 
     def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:
@@ -182,8 +182,8 @@ class _Queries:
         if not quantizer.is_by_residual:
             self._turned = _with_tables(quantizer.turned(queries))
 
-    def ready(self, pairs: Pairs) -> Ready:
-        """See `Asks.ready`."""
+    def prepare(self, pairs: Pairs) -> PreparedScan:
+        """See `QueryBatch.prepare`."""
         of = [each.of(rows) for each, rows in zip(pairs.codes, pairs.rows, strict=True)]
         parts, apart = RabitParts(of, pairs.passing), self._quantizer.apart(self._queries, pairs)
         if self._turned is None:
@@ -207,8 +207,8 @@ class _TurnedPairs:
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: Shares) -> None:
-        """See `Ready.keep`."""
+    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+        """See `PreparedScan.keep`."""
         queries = self.pairs.queries
         keep_estimates(
             self.parts,
@@ -233,8 +233,8 @@ class _PairsToTurn:
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: Shares) -> None:
-        """See `Ready.keep`."""
+    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+        """See `PreparedScan.keep`."""
         for start, end in shares:
             some = self.pairs.at(slice(start, end))
             keep_estimates(

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.index.vector.kmeans import Found
+from pennon.index.vector.kmeans import NearestCentroids
 from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.quantizers.rq_bits import (
     Bytes,
@@ -71,7 +71,7 @@ class RabitCoder:
             found += [pa.field(f"__{name}_factors_ex", kind) for name in ("add", "scale")]
         return tuple(found)
 
-    def encode(self, vectors: Matrix, found: Found) -> Columns:
+    def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
         """See `Coder.encode`."""
         rest = vectors.astype(np.float32) - self.model.centroids[found].astype(np.float32)
         turned = rotated(rest, self.model.signs)

@@ -19,7 +19,7 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import check_bytes, kept_rows
 from pennon.index.vector.file_settings import Settings
-from pennon.index.vector.quantizer import Apart, Asked, Everywhere, RowCodes
+from pennon.index.vector.quantizer import DistanceKind, EncodedQueries, PlainQueries, RowCodes
 from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__sq_code"
@@ -49,20 +49,22 @@ class ScalarQuantizer:
         """See `Quantizer.codes`."""
         return RowCodes(kept_rows(columns[0]))
 
-    def asks(self, vectors: Vectors) -> Everywhere:
+    def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""
         step = self._range / _GREATEST
         if self._metric == "dot":
             exact = vectors.astype(np.float32)
             # 1 less the sum of q * (start + code * step)
             starts = 1.0 - self._start * exact.sum(axis=1, dtype=np.float64)
-            return Everywhere(Asked(Apart.CODE_PRODUCTS, exact, starts.astype(np.float32), step))
+            return PlainQueries(
+                EncodedQueries(DistanceKind.CODE_PRODUCTS, exact, starts.astype(np.float32), step)
+            )
         if not self._range:
             nothing = np.zeros(vectors.shape, np.uint8)
-            return Everywhere(Asked(Apart.CODE_SQUARES, nothing, factor=0.0))
+            return PlainQueries(EncodedQueries(DistanceKind.CODE_SQUARES, nothing, factor=0.0))
         places = (vectors.astype(np.float64) - self._start) * _GREATEST / self._range
         coded = places.clip(0, _GREATEST).astype(np.uint8)
-        return Everywhere(Asked(Apart.CODE_SQUARES, coded, factor=step * step))
+        return PlainQueries(EncodedQueries(DistanceKind.CODE_SQUARES, coded, factor=step * step))
 
 
 def bounds_of(settings: Settings, metric: str, dimension: int) -> tuple[float, float]:

@@ -22,25 +22,25 @@ from pennon.core.runs import run_starts
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import call_all
 from pennon.errors import ArgumentError
-from pennon.index.vector.base import Allowed, Found, Probes
+from pennon.index.vector.base import Allowed, Probes, SearchResult
 from pennon.index.vector.lengths import normalized
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.quantizer import (
-    Apart,
-    Asked,
-    Asks,
-    AsksByRow,
-    Everywhere,
-    Order,
+    DistanceKind,
+    EncodedQueries,
     Pairs,
-    Passing,
+    PlainQueries,
     Quantizer,
+    QueryBatch,
     RowCodes,
+    RowMask,
+    RowQueries,
+    ScanOrder,
 )
-from pennon.index.vector.search.nearest_rows import NearestRows
+from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
@@ -72,7 +72,7 @@ class IvfIndex:
         kind = np.uint8 if metric == "hamming" else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
         rows = self._centroids.view(np.uint8).reshape(len(centroids), -1)
-        self._rows = RowCodes(rows, CutRows(rows) if metric in {"l2", "cosine"} else None)
+        self._rows = RowCodes(rows, Uint8Bounds(rows) if metric in {"l2", "cosine"} else None)
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
@@ -91,7 +91,9 @@ class IvfIndex:
             graph=Graph() if self._reader.has_graphs else None,
         )
 
-    def search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+    def search(
+        self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None
+    ) -> SearchResult:
         """See `VectorIndex.search`."""
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
             message = f"queries of the shape {queries.shape} for vectors of {self.dimension} values"
@@ -100,7 +102,7 @@ class IvfIndex:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if len(queries) <= _AT_ONCE:
                 return self._search(queries, k, probes, allowed)
-            return Found.joined(
+            return SearchResult.joined(
                 [
                     self._search(queries[start : start + _AT_ONCE], k, probes, allowed).behind(
                         start
@@ -109,13 +111,15 @@ class IvfIndex:
                 ]
             )
 
-    def _search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+    def _search(
+        self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None
+    ) -> SearchResult:
         vectors, is_valid = self._prepared(queries)
         count = len(self._centroids)
         most = count if probes.maximum is None else min(probes.maximum, count)
         fewest = max(min(probes.minimum, most), min(most, 1))
         numbers = is_valid.nonzero()[0]
-        nearest = NearestRows(len(numbers), max(k, 0))
+        nearest = TopKHeaps(len(numbers), max(k, 0))
         if len(numbers) and k > 0 and fewest:
             vectors = vectors[numbers]
             asks = self._quantizer.asks(vectors)
@@ -123,7 +127,7 @@ class IvfIndex:
             search = _Search(self, self._reader, vectors, asks, width, allowed)
             search.run(nearest, fewest, most)
         places, rows, distances = nearest.sorted()
-        return Found(numbers[places], rows, distances)
+        return SearchResult(numbers[places], rows, distances)
 
     def _prepared(self, queries: Vectors) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Return queries as values of the index's type, and which of them can be near anything."""
@@ -142,17 +146,19 @@ class IvfIndex:
         """Return for each query the partitions whose centroids are nearest to it, nearest first."""
         if len(self._centroids) == 1:
             return np.zeros((len(queries), count), np.int64)
-        kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
-        asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
-        best = NearestRows(len(queries), count)
+        kind = {"hamming": DistanceKind.BITS, "dot": DistanceKind.PRODUCTS}.get(
+            self.metric, DistanceKind.SQUARES
+        )
+        asked = EncodedQueries(kind, queries.astype(self._centroids.dtype, copy=False))
+        best = TopKHeaps(len(queries), count)
         is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
         if self._rows.cut is not None and is_worth_it and best.has_room:
             none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
             pairs = Pairs([self._rows], [self._numbers], [None], none, none, which)
-            Everywhere(asked).ready(pairs).keep(best.heaps, pairs.as_one)
+            PlainQueries(asked).prepare(pairs).keep(best.heaps, pairs.as_one)
             if (best.counts == count).all():  # or some centroids are no numbers, and few are left
                 return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
-            best = NearestRows(len(queries), count)
+            best = TopKHeaps(len(queries), count)
         distances = self._rows.distances(asked)
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
@@ -160,7 +166,7 @@ class IvfIndex:
         return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
 
 
-_Held: TypeAlias = tuple[Sequence[int], Sequence[Partition], Sequence[Passing | None]]
+_Held: TypeAlias = tuple[Sequence[int], Sequence[Partition], Sequence[RowMask | None]]
 """Partitions: the place of each among those asked for, itself, and which of its rows may be found (None: all)."""
 
 
@@ -172,39 +178,39 @@ class _Search:
         index: IvfIndex,
         reader: PartitionReader,
         vectors: Vectors,
-        asks: Asks,
+        asks: QueryBatch,
         width: int,
         allowed: Allowed | None,
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
-        self._order = Order.PARTITIONS if reader.has_graphs else asks.order
+        self._order = ScanOrder.PARTITIONS if reader.has_graphs else asks.order
 
-    def run(self, nearest: NearestRows, fewest: int, most: int) -> None:
+    def run(self, nearest: TopKHeaps, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
         near = self._index.near_partitions(self._vectors, fewest)
         self._round(nearest, near.reshape(-1), np.arange(len(near)).repeat(fewest))
         if fewest == most:
             return
-        hungry = nearest.hungry()
-        if len(hungry):
-            near = self._index.near_partitions(self._vectors[hungry], most)
+        underfilled = nearest.underfilled()
+        if len(underfilled):
+            near = self._index.near_partitions(self._vectors[underfilled], most)
         for count in range(fewest, most):
-            if not len(hungry):
+            if not len(underfilled):
                 break
             next_nearest = np.ascontiguousarray(near[:, count])
-            self._round(nearest, next_nearest, hungry)
-            is_hungry = np.isin(hungry, nearest.hungry())
-            hungry, near = hungry[is_hungry], near[is_hungry]
+            self._round(nearest, next_nearest, underfilled)
+            is_hungry = np.isin(underfilled, nearest.underfilled())
+            underfilled, near = underfilled[is_hungry], near[is_hungry]
 
-    def _round(self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array) -> None:
+    def _round(self, nearest: TopKHeaps, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query: by query, the nearest partition of each first."""
         are_filled = self._reader.lengths[partitions] > 0
         if not are_filled.all():
             partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
             return
-        if self._order is not Order.PARTITIONS:
+        if self._order is not ScanOrder.PARTITIONS:
             numbers, of_pairs = _nearest_first(partitions, queries)
         elif self._reader.has_graphs or len(nearest.counts) == 1:
             self._round_by_part(nearest, partitions, queries)
@@ -230,14 +236,14 @@ class _Search:
             )
             self._keep(nearest, pairs)
 
-    def _keep(self, nearest: NearestRows, pairs: Pairs) -> None:
+    def _keep(self, nearest: TopKHeaps, pairs: Pairs) -> None:
         """Let queries keep the nearest rows of pairs."""
         if not nearest.has_room:
             nearest.make_room(int(np.bincount(pairs.queries, pairs.lengths).max()))
         keep_pairs(self._asks, self._order, pairs, nearest, _lane_count(len(nearest.counts)))
 
     def _round_by_part(
-        self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
+        self, nearest: TopKHeaps, partitions: Int64Array, queries: Int64Array
     ) -> None:
         """Search pairs, as walks over graphs do, or one query: a partition at a time."""
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
@@ -264,7 +270,7 @@ class _Search:
             return
         places: list[int] = []
         parts: list[Partition] = []
-        passing: list[Passing | None] = []
+        passing: list[RowMask | None] = []
         size = 0
         for place, partition in enumerate(read):
             mask = None if self._allowed is None else self._allowed(partition.rows).view(np.uint8)
@@ -305,11 +311,11 @@ def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Ar
     return order, places[partitions]
 
 
-_Part: TypeAlias = tuple[int, Partition, Passing | None, Int64Array]
+_Part: TypeAlias = tuple[int, Partition, RowMask | None, Int64Array]
 """The number of a partition, itself, which of its rows may be found (None: all), and the queries that ask it."""
 
 
-def _lanes(nearest: NearestRows, parts: list[_Part]) -> list[list[_Part]]:
+def _lanes(nearest: TopKHeaps, parts: list[_Part]) -> list[list[_Part]]:
     """Return partitions, by the lanes that work side by side: each has some of the queries to itself."""
     queries = len(nearest.counts)
     count = _lane_count(queries) if nearest.has_room else 1
@@ -348,10 +354,10 @@ class _Lane:
 
     __slots__ = ("_asks", "_wanted", "_width")
 
-    def __init__(self, asks: Asks, width: int, wanted: Sequence[_Part]) -> None:
+    def __init__(self, asks: QueryBatch, width: int, wanted: Sequence[_Part]) -> None:
         self._asks, self._width, self._wanted = asks, width, wanted
 
-    def ask(self, nearest: NearestRows) -> None:
+    def ask(self, nearest: TopKHeaps) -> None:
         """Compare the queries with their partitions."""
         flat: list[_Part] = []
         count = 0
@@ -367,13 +373,13 @@ class _Lane:
         if flat:
             self._compare(nearest, flat)
 
-    def _walk(self, nearest: NearestRows, wanted: _Part) -> None:
+    def _walk(self, nearest: TopKHeaps, wanted: _Part) -> None:
         """Walk the graph of a partition for each of some queries."""
         number, partition, passing, queries = wanted
         rows, codes, graph = partition.rows, partition.codes, partition.graph
         if graph is None or not isinstance(codes, RowCodes):
             return
-        asks = cast("AsksByRow", self._asks)
+        asks = cast("RowQueries", self._asks)
         for start in range(0, len(queries), _WALKS):
             some = queries[start : start + _WALKS]
             asked = asks.at(np.array([number] * len(some)), some)
@@ -381,7 +387,7 @@ class _Lane:
             nearest.make_room(int(counts.max(initial=0)))
             nearest.join(some, far, rows[nodes], counts)
 
-    def _compare(self, nearest: NearestRows, wanted: Sequence[_Part]) -> None:
+    def _compare(self, nearest: TopKHeaps, wanted: Sequence[_Part]) -> None:
         """Compare all rows of partitions."""
         numbers, partitions, passing, queries = zip(*wanted, strict=True)
         rows = [each.rows for each in partitions]
@@ -396,7 +402,7 @@ class _Lane:
             np.array(numbers).repeat(counts),
             np.concatenate(queries),
         )
-        self._asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
+        self._asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
 
 
 def _walks(wanted: _Part) -> bool:
@@ -404,5 +410,5 @@ def _walks(wanted: _Part) -> bool:
     return isinstance(partition.codes, RowCodes) and not _is_rare(passing)
 
 
-def _is_rare(passing: Passing | None) -> bool:
+def _is_rare(passing: RowMask | None) -> bool:
     return passing is not None and int(np.count_nonzero(passing)) * _FEW < len(passing)

@@ -10,7 +10,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.index.kernels.vectors.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
-from pennon.index.vector.quantizer import Heaps, Passing
+from pennon.index.vector.quantizer import Heaps, RowMask
 
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
@@ -19,7 +19,7 @@ _NO_ROW: Final = np.iinfo(np.uint64).max
 """It stands for a row that is in other heaps."""
 
 
-class NearestRows:
+class TopKHeaps:
     """The nearest rows of each query so far: heaps, the farthest on top."""
 
     __slots__ = ("_distances", "_most", "_rows", "counts", "has_room")
@@ -38,15 +38,15 @@ class NearestRows:
         """Return the heaps."""
         return self._distances, self._rows, self.counts
 
-    def bounds(self) -> NearestRows:
+    def bounds(self) -> TopKHeaps:
         """Return how far the nearest rows are, for another lane: it keeps what may be nearer, see `join_beyond`."""
-        found = NearestRows(0, self._most)
+        found = TopKHeaps(0, self._most)
         found._distances, found.counts = self._distances.copy(), self.counts.copy()
         found._rows = np.full_like(self._rows, _NO_ROW)
         found.has_room = self.has_room
         return found
 
-    def join_beyond(self, other: NearestRows) -> None:
+    def join_beyond(self, other: TopKHeaps) -> None:
         """Put in what another lane found that began with our `bounds`."""
         other._distances[other._rows == _NO_ROW] = np.nan  # which is at no distance
         self.join(np.arange(len(self.counts)), *other.heaps)
@@ -57,12 +57,12 @@ class NearestRows:
         """Put in what is near the same queries, or some, as heaps have it."""
         join_heaps(*self.heaps, numbers, distances, rows, counts)
 
-    def hungry(self) -> Int64Array:
+    def underfilled(self) -> Int64Array:
         """Return the numbers of the queries that have fewer rows than are wanted."""
         return (self.counts < self._most).nonzero()[0]
 
     def add(
-        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: Passing | None
+        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: RowMask | None
     ) -> None:
         """Put rows in, with their distances from some queries: a row of ``distances`` for each."""
         if not self.has_room:

@@ -14,9 +14,9 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.runs import run_starts
 from pennon.core.thread_pools import call_all
-from pennon.index.kernels.vectors.shares import Shares
-from pennon.index.vector.quantizer import Asks, Order, Pairs, Ready
-from pennon.index.vector.search.nearest_rows import NearestRows
+from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.vector.quantizer import Pairs, PreparedScan, QueryBatch, ScanOrder
+from pennon.index.vector.search.nearest_rows import TopKHeaps
 
 _SHARED: Final = 2
 """Partitions are shared if so many queries ask each, or more."""
@@ -24,35 +24,37 @@ _SHARES: Final = 4
 """So many shares for each lane are enough."""
 
 
-def keep_pairs(asks: Asks, order: Order, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
+def keep_pairs(
+    asks: QueryBatch, order: ScanOrder, pairs: Pairs, nearest: TopKHeaps, lanes: int
+) -> None:
     """Let queries keep the nearest rows of pairs.
 
     They come by partition if that is their order, else by query, the nearest partition of each first.
     """
-    if order is Order.PARTITIONS:
-        _keep_by_partition(asks.ready(pairs), pairs.places, 0, nearest, lanes)
+    if order is ScanOrder.PARTITIONS:
+        _keep_by_partition(asks.prepare(pairs), pairs.places, 0, nearest, lanes)
     elif len(nearest.counts) == 1:
-        asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
-    elif order is Order.QUERIES:
+        asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
+    elif order is ScanOrder.QUERIES:
         _keep_by_query(asks, pairs, nearest, lanes)
     else:
         _keep_in_steps(asks, pairs, nearest, lanes)
 
 
-def _keep_in_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
+def _keep_in_steps(asks: QueryBatch, pairs: Pairs, nearest: TopKHeaps, lanes: int) -> None:
     """Let queries keep the nearest rows: what is near in the nearest partition says what need not be looked at of others."""
     if len(pairs.queries) < _SHARED * len(pairs.codes):  # hardly any partition is read twice
         _keep_by_query(asks, pairs, nearest, lanes)
         return
     is_other = ~run_starts(pairs.queries)
     pairs = pairs.at(np.lexsort((pairs.places, is_other)))
-    ready, firsts = asks.ready(pairs), len(is_other) - int(np.count_nonzero(is_other))
-    _keep_by_partition(ready, pairs.places[:firsts], 0, nearest, lanes)
-    _keep_by_partition(ready, pairs.places[firsts:], firsts, nearest, lanes)
+    prepared, firsts = asks.prepare(pairs), len(is_other) - int(np.count_nonzero(is_other))
+    _keep_by_partition(prepared, pairs.places[:firsts], 0, nearest, lanes)
+    _keep_by_partition(prepared, pairs.places[firsts:], firsts, nearest, lanes)
 
 
 def _keep_by_partition(
-    ready: Ready, places: Int64Array, first: int, nearest: NearestRows, lanes: int
+    prepared: PreparedScan, places: Int64Array, first: int, nearest: TopKHeaps, lanes: int
 ) -> None:
     """Let lanes have some of the partitions each: pairs from the first one on have these places."""
     count = len(places)
@@ -63,18 +65,18 @@ def _keep_by_partition(
         borders = np.array([0, count])
     elif len(borders) <= _SHARES * lanes:
         borders = np.arange(_SHARES * lanes + 1) * count // (_SHARES * lanes)
-    shares = Shares(first + borders)
+    shares = WorkChunks(first + borders)
     found = [nearest, *(nearest.bounds() for _ in range(1, lanes))]
-    call_all([partial(ready.keep, each.heaps, shares) for each in found])
+    call_all([partial(prepared.keep, each.heaps, shares) for each in found])
     for other in found[1:]:
         nearest.join_beyond(other)
 
 
-def _keep_by_query(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
+def _keep_by_query(asks: QueryBatch, pairs: Pairs, nearest: TopKHeaps, lanes: int) -> None:
     """Let lanes have shares of pairs, each of some of the queries."""
-    ready = asks.ready(pairs)
-    shares = Shares(_borders_of_queries(pairs, ready.share_pairs, lanes))
-    call_all([partial(ready.keep, nearest.heaps, shares) for _ in range(lanes)])
+    prepared = asks.prepare(pairs)
+    shares = WorkChunks(_borders_of_queries(pairs, prepared.share_pairs, lanes))
+    call_all([partial(prepared.keep, nearest.heaps, shares) for _ in range(lanes)])
 
 
 def _borders_of_queries(pairs: Pairs, share_pairs: int, lanes: int) -> Int64Array:

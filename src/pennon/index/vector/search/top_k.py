@@ -22,7 +22,7 @@ _FEW: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Near:
+class Neighbours:
     """Rows near queries: the number of the query, the row's id, its address, and the distance of each."""
 
     queries: Int64Array
@@ -35,7 +35,7 @@ class Near:
         return len(self.queries)
 
     @classmethod
-    def joined(cls, parts: Sequence[Near]) -> Near:
+    def joined(cls, parts: Sequence[Neighbours]) -> Neighbours:
         """Return all of them in one."""
         if len(parts) == 1:
             return parts[0]
@@ -57,13 +57,13 @@ class Near:
             return bool((are_behind | (queries[1:] > queries[:-1])).all())
         return bool((queries[1:] >= queries[:-1]).all())
 
-    def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Near:
+    def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Neighbours:
         """Return some of them."""
-        return Near(
+        return Neighbours(
             self.queries[places], self.ids[places], self.addresses[places], self.distances[places]
         )
 
-    def best(self, k: int) -> Near:
+    def best(self, k: int) -> Neighbours:
         """Return the ``k`` nearest of each query, by distance, those of equal distance by row id."""
         near = self
         if not self._ascends:
@@ -74,7 +74,7 @@ class Near:
         return near.at(np.arange(len(near)) - np.searchsorted(queries, queries) < k)
 
 
-NOTHING: Final = Near.joined([])
+NOTHING: Final = Neighbours.joined([])
 
 
 class Best:
@@ -82,14 +82,14 @@ class Best:
 
     def __init__(self, queries: int, k: int) -> None:
         self._k = k
-        self._parts: list[Near] = []
+        self._parts: list[Neighbours] = []
         self.held = 0
         """How many rows are known; some of them may be too far away."""
         self._least = queries * k
         self.bounds = np.full(queries, np.inf, np.float32)
         """How far the k-th row of each query is, among those known; infinity while there are fewer."""
 
-    def add(self, found: Near) -> None:
+    def add(self, found: Neighbours) -> None:
         """Take rows; those too far away may be among them."""
         if len(found):
             self._parts.append(found)
@@ -97,13 +97,13 @@ class Best:
         if self.held > 2 * self._least + _FEW or (self.held >= self._least and len(found)):
             self._tidy()
 
-    def found(self) -> Near:
+    def found(self) -> Neighbours:
         """Return the nearest rows of each query."""
         self._tidy()
         return self._parts[0]
 
     def _tidy(self) -> None:
-        best = Near.joined(self._parts).best(self._k)
+        best = Neighbours.joined(self._parts).best(self._k)
         counts = np.bincount(best.queries, minlength=len(self.bounds))
         full = np.flatnonzero(counts >= self._k)
         self.bounds[full] = best.distances[np.cumsum(counts)[full] - 1]

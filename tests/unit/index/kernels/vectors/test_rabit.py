@@ -16,7 +16,7 @@ from pennon.index.kernels.vectors.rabit import (
     sign_tables,
     turn,
 )
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.vector.quantizers.rq_bits import blocked, packed_signs, stored_width
 
 Floats = npt.NDArray[np.float32]
@@ -199,7 +199,7 @@ class Rows:
             self.apart,
             *heaps,
             counts,
-            Shares(np.array([0, queries])),
+            WorkChunks(np.array([0, queries])),
         )
         out = np.full((queries, count), np.inf, np.float32)
         for query, its in enumerate(counts.tolist()):
@@ -275,7 +275,7 @@ def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, mo
             apart[pairs].copy(),
             *heaps,
             counts,
-            Shares(np.array([0, len(asking)])),
+            WorkChunks(np.array([0, len(asking)])),
         )
         return *heaps, counts
 
@@ -306,7 +306,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
         *tables_of(near.turned),
         near.apart[:2],
         *heaps,
-        Shares(np.array([0, 1, 2])),
+        WorkChunks(np.array([0, 1, 2])),
     )
     assert heaps[2].tolist() == [10]
     assert (heaps[1] < 64).all()
@@ -430,7 +430,7 @@ def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], wh
     def keep(given: dict[str, Any]) -> None:
         signs, rest, factors, rows, passing, *others = given.values()
         parts = RabitParts([RabitRows(signs, rest, factors, rows)], [passing])
-        keep_estimates(parts, *others, Shares(np.array([0, 3])))  # type: ignore[call-arg]
+        keep_estimates(parts, *others, WorkChunks(np.array([0, 3])))  # type: ignore[call-arg]
 
     keep(good)
     with pytest.raises(ValueError, match=why):

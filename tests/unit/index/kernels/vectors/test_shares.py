@@ -5,28 +5,28 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 
 
 def test_shares_are_taken_in_order_each_once() -> None:
-    shares = Shares(np.array([2, 2, 5, 9]))
+    shares = WorkChunks(np.array([2, 2, 5, 9]))
     assert list(shares) == [(2, 2), (2, 5), (5, 9)]
     assert list(shares) == []
 
 
 @pytest.mark.parametrize("borders", [[], [0], [7]])
 def test_no_shares(borders: list[int]) -> None:
-    assert list(Shares(np.array(borders, np.int64))) == []
+    assert list(WorkChunks(np.array(borders, np.int64))) == []
 
 
 @pytest.mark.parametrize("borders", [[-1, 2], [3, 2], [0, 5, 4]])
 def test_shares_that_do_not_rise_are_refused(borders: list[int]) -> None:
     with pytest.raises(ValueError, match="begin where others end"):
-        Shares(np.array(borders))
+        WorkChunks(np.array(borders))
 
 
 def test_threads_share() -> None:
-    shares = Shares(np.arange(20_001))
+    shares = WorkChunks(np.arange(20_001))
     with ThreadPoolExecutor(4) as threads:
         taken = [each for found in threads.map(lambda _: list(shares), range(4)) for each in found]
     assert sorted(taken) == [(at, at + 1) for at in range(20_000)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.index.kernels.vectors.shares import Shares
+from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_rows import (
     CodeRows,
     RowParts,
@@ -90,9 +90,9 @@ def by_pair(asked: Asked) -> tuple[Any, ...]:
     return passing, partitions[order], numbers[order], places[order]
 
 
-def shares_of(pairs: Array) -> Shares:
+def shares_of(pairs: Array) -> WorkChunks:
     """Return all pairs, cut at some places."""
-    return Shares(np.array([0, 0, len(pairs) // 3, len(pairs) // 2, len(pairs)]))
+    return WorkChunks(np.array([0, 0, len(pairs) // 3, len(pairs) // 2, len(pairs)]))
 
 
 def spoil(rows: Array, queries: Array, how: str) -> None:
@@ -229,7 +229,7 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
     def keep(given: dict[str, Any]) -> None:
         kind, codes, rows, made, passing, *others, borders = given.values()
         parts = RowParts(kind, [rows_cut(codes, rows, made)], passing)
-        keep_rows(parts, *others, Shares(borders))  # type: ignore[call-arg]
+        keep_rows(parts, *others, WorkChunks(borders))  # type: ignore[call-arg]
 
     keep(good)
     with pytest.raises(ValueError, match=why):

@@ -3,15 +3,22 @@
 import numpy as np
 import pytest
 
-from pennon.index.vector.quantizer import Apart, Asked, Everywhere, Order, Pairs, RowCodes
-from pennon.index.vector.search.nearest_rows import NearestRows
+from pennon.index.vector.quantizer import (
+    DistanceKind,
+    EncodedQueries,
+    Pairs,
+    PlainQueries,
+    RowCodes,
+    ScanOrder,
+)
+from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
-from pennon.index.vector.uint8_bounds import CutRows
+from pennon.index.vector.uint8_bounds import Uint8Bounds
 
 QUERIES, WIDTH, PROBED = 30, 20, 6
 
 
-def example(*, has_ties: bool, is_masked: bool) -> tuple[Everywhere, Pairs]:
+def example(*, has_ties: bool, is_masked: bool) -> tuple[PlainQueries, Pairs]:
     rng = np.random.default_rng(5)
     sizes = [1, 90, 0, 300, 64, 17, 200, 130, 70]
     rows = rng.normal(size=(sum(sizes), WIDTH)).astype(np.float32)
@@ -21,35 +28,35 @@ def example(*, has_ties: bool, is_masked: bool) -> tuple[Everywhere, Pairs]:
     queries = rows[rng.permutation(len(rows))[:QUERIES]]
     parts = np.split(np.ascontiguousarray(rows).view(np.uint8), np.cumsum(sizes)[:-1])
     numbers = np.split(rng.permutation(len(rows)).astype(np.uint64), np.cumsum(sizes)[:-1])
-    codes = [RowCodes(each, CutRows(each)) for each in parts]
+    codes = [RowCodes(each, Uint8Bounds(each)) for each in parts]
     for each, its in zip(codes, numbers, strict=True):
         each.of(its, 2)  # which cuts them
     passing = [(rng.random(size) < 0.3).astype(np.uint8) if is_masked else None for size in sizes]
     places = np.concatenate([rng.permutation(len(sizes))[:PROBED] for _ in range(QUERIES)])
     asking = np.arange(QUERIES).repeat(PROBED)
     pairs = Pairs(codes, numbers, passing, places, places, asking)
-    return Everywhere(Asked(Apart.SQUARES, queries)), pairs
+    return PlainQueries(EncodedQueries(DistanceKind.SQUARES, queries)), pairs
 
 
-def in_order(pairs: Pairs, order: Order) -> Pairs:
+def in_order(pairs: Pairs, order: ScanOrder) -> Pairs:
     by_partition = pairs.places.argsort(kind="stable")
-    return pairs.at(by_partition) if order is Order.PARTITIONS else pairs
+    return pairs.at(by_partition) if order is ScanOrder.PARTITIONS else pairs
 
 
-@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("order", ScanOrder)
 @pytest.mark.parametrize("has_ties", [False, True])
 @pytest.mark.parametrize("is_masked", [False, True])
 @pytest.mark.parametrize("most", [1, 10, 1000])
 def test_lanes_find_what_one_heap_does(
-    most: int, order: Order, *, has_ties: bool, is_masked: bool
+    most: int, order: ScanOrder, *, has_ties: bool, is_masked: bool
 ) -> None:
     asks, pairs = example(has_ties=has_ties, is_masked=is_masked)
     pairs = in_order(pairs, order)
-    nearest = NearestRows(QUERIES, most)
-    asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
+    nearest = TopKHeaps(QUERIES, most)
+    asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
     for lanes in (1, 2, 3, 50):
-        nearest = NearestRows(QUERIES, most)
+        nearest = TopKHeaps(QUERIES, most)
         keep_pairs(asks, order, pairs, nearest, lanes)
         assert [each.tolist() for each in nearest.sorted()] == wanted
 
@@ -59,10 +66,10 @@ def test_partitions_that_hardly_any_queries_share(probed: int) -> None:
     asks, pairs = example(has_ties=False, is_masked=False)
     some = np.flatnonzero(np.arange(len(pairs.queries)) % PROBED < probed)[:: 7 - 2 * probed]
     pairs = pairs.at(some)
-    nearest = NearestRows(QUERIES, 10)
-    asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
+    nearest = TopKHeaps(QUERIES, 10)
+    asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
     for lanes in (1, 2, 3, 50):
-        nearest = NearestRows(QUERIES, 10)
-        keep_pairs(asks, Order.STEPS, pairs, nearest, lanes)
+        nearest = TopKHeaps(QUERIES, 10)
+        keep_pairs(asks, ScanOrder.NEAREST_THEN_REST, pairs, nearest, lanes)
         assert [each.tolist() for each in nearest.sorted()] == wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pennon.index.vector.search.top_k import Best, Near, nearest_of
+from pennon.index.vector.search.top_k import Best, Neighbours, nearest_of
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -23,7 +23,7 @@ def test_as_a_sort_of_all(seed: int) -> None:
         block = found[:, start : start + 37]
         asked, places = nearest_of(block, best.bounds, k)
         here = places + start
-        best.add(Near(asked, ids[here], ids[here] + np.uint64(7), block[asked, places]))
+        best.add(Neighbours(asked, ids[here], ids[here] + np.uint64(7), block[asked, places]))
     near = best.found()
     for query in range(queries):
         each = [(d, int(i)) for d, i in zip(found[query], ids, strict=True) if not np.isnan(d)]
@@ -41,7 +41,7 @@ def test_of_equal_rows_the_first_ids_are_kept_and_not_all_are_held() -> None:
     for part in np.split(ids[::-1], 100):
         zeros = np.zeros((1, len(part)), np.float32)
         queries, places = nearest_of(zeros, best.bounds, 3)
-        best.add(Near(queries, part[places], part[places], zeros[queries, places]))
+        best.add(Neighbours(queries, part[places], part[places], zeros[queries, places]))
         assert best.held <= 3
     assert best.found().ids.tolist() == [0, 1, 2]
 
@@ -60,7 +60,9 @@ def test_rows_that_come_in_order_and_others(seed: int) -> None:
         if k and (at < k or queries[place] != queries[order[at - k]])
     ]
     for places in (np.arange(count), order):
-        near = Near(queries[places], ids[places], ids[places] + np.uint64(7), distances[places])
+        near = Neighbours(
+            queries[places], ids[places], ids[places] + np.uint64(7), distances[places]
+        )
         best = near.best(k)
         assert best.queries.tolist() == queries[kept].tolist()
         assert best.ids.tolist() == ids[kept].tolist()

@@ -11,7 +11,7 @@ from pennon.encoding.v2_1.layouts import ConstantPage, Layout
 from pennon.file.container.file import DataFile
 from pennon.file.container.node import encoding_bytes
 from pennon.file.open import open_container_file
-from pennon.file.v2_1.leaves import parse_page_layout
+from pennon.file.v2_1.leaf_reader import parse_page_layout
 from pennon.io import open_store
 
 

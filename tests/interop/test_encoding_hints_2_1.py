@@ -19,7 +19,7 @@ from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
 from pennon.file.container.column_metadata import Direct
 from pennon.file.open import open_container_file
-from pennon.file.v2_1.leaves import parse_page_layout
+from pennon.file.v2_1.leaf_reader import parse_page_layout
 from pennon.io import open_store
 from tests.interop.equality import difference
 from tests.interop.layouts import classes_in, layouts_of, open_file

@@ -7,7 +7,7 @@ page runs          one range of rows: whole pages that follow one another and ar
                    decoded as if they were one (`pennon.encoding.v2_1.page_runs`)
 point read         single rows, not too many: one request and one kernel call for those of all pages,
                    if these are alike (`pennon.encoding.v2_1.point_read`), and also for those of several
-                   files (`pennon.file.v2_1.across`; who takes rows from a table decides that)
+                   files (`pennon.file.v2_1.multi_file_take`; who takes rows from a table decides that)
 page by page       other rows: pages side by side, their values put together while they are bytes
 =================  ====================================================================================
 

@@ -9,7 +9,7 @@ from pennon.encoding.v2_1.layouts import BlobPage
 from pennon.errors import LanceError
 from pennon.file.container.column_metadata import Column
 from pennon.file.container.page_report import PageReport, Part
-from pennon.file.v2_1.leaves import parse_page_layout
+from pennon.file.v2_1.leaf_reader import parse_page_layout
 from pennon.io.store import ObjectReader
 
 

@@ -22,7 +22,7 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1 import strategy
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
-from pennon.encoding.v2_1.join import join_pages
+from pennon.encoding.v2_1.concat_pages import join_pages
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
@@ -32,8 +32,14 @@ from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
 from pennon.file.container.opened_file import AtOnce, ReadsAtOnce
-from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page, opened_pages, remembered_page
-from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.assemble_nested import merge, nest, show
+from pennon.file.v2_1.leaf_reader import (
+    Leaf,
+    known_pages,
+    opened_page,
+    opened_pages,
+    remembered_page,
+)
 from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, described
 from pennon.io.store import ObjectReader
 from pennon.schema.arrow import field_to_arrow

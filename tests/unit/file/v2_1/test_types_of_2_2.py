@@ -15,7 +15,7 @@ from pennon.file.container.file import DataFile
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.inspect import inspect_pages
 from pennon.file.open import create_container_file, open_container_file
-from pennon.file.v2_1.nest import show
+from pennon.file.v2_1.assemble_nested import show
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_2

@@ -9,7 +9,7 @@ import pytest
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError
-from pennon.file.v2_1.nest import merge
+from pennon.file.v2_1.assemble_nested import merge
 from pennon.file.v2_1.tree import Tree
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field

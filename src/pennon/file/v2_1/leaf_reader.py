@@ -23,7 +23,7 @@ from pennon.file.container.column_metadata import Column, Indirect, Page
 from pennon.file.container.generation import FileSource
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
 from pennon.file.container.wire import unwrap_encoding
-from pennon.file.v2_1.nest import path_types
+from pennon.file.v2_1.assemble_nested import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
 
 

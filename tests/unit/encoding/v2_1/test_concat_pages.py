@@ -13,7 +13,7 @@ from pennon.encoding.block import (
     FixedWidthBlock,
     VariableBlock,
 )
-from pennon.encoding.v2_1.join import join_pages
+from pennon.encoding.v2_1.concat_pages import join_pages
 from pennon.encoding.v2_1.layouts import Layer
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
 

@@ -25,8 +25,8 @@ from pennon.encoding.v2_1.point_read import (
 )
 from pennon.errors import LanceError
 from pennon.file.container.opened_file import ReadRows
-from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
-from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.assemble_nested import merge, nest, show
+from pennon.file.v2_1.leaf_reader import Leaf, known_pages, remembered_page
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader

@@ -19,13 +19,13 @@ compile() {
     rm "$target.new"
 }
 
-compile requirements-dev.lock pyproject.toml --group dev
-compile requirements-oracle-0.19.2.lock --group pyproject.toml:oracle-0-19-2
-compile requirements-oracle-1.0.4.lock --group pyproject.toml:oracle-1-0-4
+compile requirements/dev.lock pyproject.toml --group dev
+compile requirements/oracle-0.19.2.lock --group pyproject.toml:oracle-0-19-2
+compile requirements/oracle-1.0.4.lock --group pyproject.toml:oracle-1-0-4
 for release in 0.7.5 0.8.14 0.10.18 0.15.0 2.0.1 4.0.2 8.0.1; do
     group=oracle-$(echo "$release" | tr . -)
-    compile "requirements-oracle-$release.lock" --group "pyproject.toml:$group"
+    compile "requirements/oracle-$release.lock" --group "pyproject.toml:$group"
 done
 # Pennon stands in for pylance there.
-compile requirements-engines.lock pyproject.toml --group engines --no-emit-package pylance
-compile requirements-protos.lock --group pyproject.toml:protos
+compile requirements/engines.lock pyproject.toml --group engines --no-emit-package pylance
+compile requirements/protos.lock --group pyproject.toml:protos

@@ -154,29 +154,29 @@ python=$(find_python)
 case "${1:-all}" in
     all)
         ensure_system
-        ensure_venv .venv requirements-dev.lock
+        ensure_venv .venv requirements/dev.lock
         ensure_pennon
         ;;
     oracle)
         ensure_system
         for release in 0.19.2 1.0.4; do
-            ensure_venv ".venv-oracle-$release" "requirements-oracle-$release.lock"
+            ensure_venv ".venv-oracle-$release" "requirements/oracle-$release.lock"
         done
         ;;
     old-oracles)
         ensure_system
         for release in 0.7.5 0.8.14 0.10.18 0.15.0 2.0.1 4.0.2 8.0.1; do
-            ensure_venv ".venv-oracle-$release" "requirements-oracle-$release.lock"
+            ensure_venv ".venv-oracle-$release" "requirements/oracle-$release.lock"
         done
         ;;
     engines)
         ensure_system
-        ensure_venv .venv-engines requirements-engines.lock
+        ensure_venv .venv-engines requirements/engines.lock
         # Installed as in .venv, editable, without another build of the kernels.
         for each in .venv/lib/python*/site-packages/*pennon*; do
             cp -R "$each" "$(echo .venv-engines/lib/python*/site-packages)/"
         done
         ;;
-    protos) ensure_system && ensure_venv .venv-protos requirements-protos.lock ;;
+    protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
     *) fail "unknown part $1: say nothing, oracle, old-oracles, engines or protos" ;;
 esac

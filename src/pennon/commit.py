@@ -1,4 +1,4 @@
-"""What goes wrong when two commit at once, and locks around commits (``lance.commit``)."""
+"""Errors of concurrent commits, and locks around commits (``lance.commit``)."""
 
 from __future__ import annotations
 

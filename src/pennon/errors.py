@@ -34,7 +34,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """Where in a file something was wrong; every part that is not known is None."""
+    """The place in a file where something was wrong; unknown parts are None."""
 
     file: str | None = None
     column: str | None = None

@@ -1,4 +1,4 @@
-"""Being told how a write, or the making of an index, goes on, with the names of ``lance.progress``."""
+"""Progress callbacks of writes and index builds, with the names of ``lance.progress``."""
 
 from __future__ import annotations
 

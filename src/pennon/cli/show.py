@@ -1,4 +1,4 @@
-"""How text gets to the terminal: escaped, in the characters that it has, and as wide as it is.
+"""Terminal output: text escaped, limited to the terminal's characters, measured in columns.
 
 Nothing else of the command line prints: names and values come from files and tables, and may hold what
 a terminal obeys.
@@ -21,7 +21,7 @@ MAX_CELL = 40
 
 
 def say(text: str, *, label: str = "", err: bool = False) -> None:
-    """Print one line, after a dim label; ends the program if nobody reads on (``| head``)."""
+    """Print one line after a dim label; ends the program when the reader of a pipe has gone (``| head``)."""
     _print(
         [click.style(_shown(label), dim=True) + _shown(text) if label else _shown(text)], err=err
     )

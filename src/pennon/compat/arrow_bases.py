@@ -28,7 +28,7 @@ __all__ = ["ArrowDataset", "ArrowFragment", "ArrowScanner"]
 
 
 class ArrowDataset(_Dataset):
-    """What pyarrow's datasets can do and a table cannot."""
+    """The methods of pyarrow's datasets that a table does not support."""
 
     @property
     def partition_expression(self) -> Any:

@@ -44,7 +44,7 @@ class Gather:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRead(Gather):
-    """Ranges of which little may be looked at; they rise without overlap.
+    """Ascending byte ranges without overlap, only a small part of which may be used.
 
     The answer is that of a `Gather`, or, where it takes no copy, all from the begin of the first range
     to the end of the last: its size tells.

@@ -1,4 +1,4 @@
-"""What is remembered: values under keys, bounded in bytes, for all threads of one process.
+"""A cache of values under keys: bounded in bytes, shared by all threads of one process.
 
 What was not used for the longest time goes first.  A value is weighed once, when it is put in.
 
@@ -124,7 +124,7 @@ class Cache:
 
 
 class _Making:
-    """A value that one thread makes and others wait for: a Future of which hardly anybody waits."""
+    """A value that one thread computes while others wait for it; waiting is rare."""
 
     __slots__ = ("_lock", "error", "value")
 

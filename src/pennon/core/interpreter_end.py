@@ -1,4 +1,4 @@
-"""What Python can no longer do while it ends.
+"""Checks for the end of the interpreter, when threads can no longer be started.
 
 After `atexit`'s functions Python takes ``sys.meta_path`` away and empties ``sys.modules``: from then on
 nothing is imported, not even what was imported before, and pyarrow ends the process where it tries. An

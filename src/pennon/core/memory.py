@@ -30,7 +30,7 @@ _LEAST_BYTES: Final = 8 * 1024 * 1024
 
 
 class _Tally(threading.local):
-    """What this thread decoded since it last let go of memory."""
+    """Bytes that this thread has decoded since it last returned memory to the system."""
 
     threads = 0
     """How many threads there have been that decode."""

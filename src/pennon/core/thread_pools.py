@@ -244,7 +244,7 @@ def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
 
 
 def call_all(work: Sequence[Callable[[], R]], pool_spec: PoolSpec = _LANES) -> list[R]:
-    """Return the results of functions, of which other threads call all but the first if they are free.
+    """Return the results of functions: this thread calls the first one, free pool threads the others.
 
     They must not wait for others, nor start threads.  Each thread stays on a processor of its own, or
     some milliseconds of work would be over before the system moves it there.  What no thread has begun

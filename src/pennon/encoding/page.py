@@ -9,7 +9,7 @@ from pennon.errors import FormatError
 
 @dataclass(frozen=True, slots=True)
 class PageBuffers:
-    """Where the buffers lie that a page's encoding may name, and how many rows the page has.
+    """The positions of the buffers that a page's encoding may name, and the page's number of rows.
 
     ``page`` are the page's own buffers, ``column`` those of its column's metadata, ``file`` the
     file's global buffers.  All extents were checked against the file's size when they were parsed.

@@ -1,4 +1,4 @@
-"""Which rows (or list items) a reader is asked for."""
+"""The rows (or list items) that a reader is asked for."""
 
 from __future__ import annotations
 

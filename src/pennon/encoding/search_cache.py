@@ -1,4 +1,4 @@
-"""What readers remember of pages: where the chunks lie, which rows they hold, dictionaries.
+"""Page metadata that readers remember: positions of chunks, their rows, dictionaries.
 
 It is read once and then saves a round of requests.  The memory for it is bounded, and files may
 share it (`pennon.scan.session`).
@@ -27,7 +27,7 @@ class PageIndex(Protocol):
 
 
 class SearchCache:
-    """What is remembered of the pages of one file.
+    """Remembered page metadata of one file.
 
     ``shared``: the memory to use, in which ``file`` tells the file from all others.  It is not kept
     alive: it may hold the file that holds this.  Without one, the file has a memory of its own.

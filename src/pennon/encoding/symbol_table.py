@@ -29,7 +29,7 @@ IN_USE: Final = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolTable:
-    """What each code stands for; codes without a symbol have length 0."""
+    """The symbol of each code; codes without a symbol have length 0."""
 
     symbols: npt.NDArray[np.uint64]
     lengths: npt.NDArray[np.uint8]

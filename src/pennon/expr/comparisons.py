@@ -13,7 +13,7 @@ _TURNED: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:
-    """Yield the conditions all of which have to be true."""
+    """Yield the conditions that a conjunction consists of."""
     if isinstance(condition, Call) and condition.function == "AND":
         for each in condition.arguments:
             yield from conjuncts(each)

@@ -1,4 +1,4 @@
-"""What an expression gives for the rows of a batch."""
+"""The evaluation of an expression on the rows of a batch."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberTest:
-    """Comparisons of one column, all of which have to be true: functions, and the value that each is given."""
+    """Comparisons of one column, joined by AND: functions, and the value that each is given."""
 
     column: Column
     dtype: npt.DTypeLike
@@ -67,7 +67,7 @@ class NumberTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextTest:
-    """Whether values are a text, or bytes, that is not empty."""
+    """A test for texts, or bytes, that are not empty."""
 
     column: Column
     wanted: npt.NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""The rule for -0.0 and NaN: -0.0 equals 0.0, NaN equals NaN whatever its bits, and is above all numbers.
+"""The rule for -0.0 and NaN: -0.0 equals 0.0, NaN equals NaN with any bits, and is above all numbers.
 
 Arrow compares floats in some functions by their bits.  Values in the form that `one_form` gives have the
 same bits where they are equal.

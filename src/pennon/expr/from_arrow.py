@@ -80,7 +80,7 @@ class _ArrowSchema(ctypes.Structure):
 
 
 def _metadata(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """Yield the metadata of a schema, of which pyarrow shows each key once only."""
+    """Yield the metadata of a schema with repeated keys, which pyarrow shows once only."""
     capsule = schema.__arrow_c_schema__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

@@ -1,4 +1,4 @@
-"""Whether an expression may be NULL, told from its columns alone.
+"""A test whether an expression may be NULL, from the nullability of its columns.
 
 The field of a column that is computed and stored says so, and a field that is never NULL must then
 be in all rows that are appended.  So "may be NULL" is the answer wherever it is not sure.

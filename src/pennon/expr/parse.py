@@ -39,7 +39,7 @@ class LanceSQL(Dialect):
     """The expressions that Lance's readers take."""
 
     class Tokenizer(tokens.Tokenizer):
-        """How the text is cut."""
+        """The tokenizer of Lance's SQL."""
 
         QUOTES: ClassVar = ["'", '"']
         IDENTIFIERS: ClassVar = ["`"]
@@ -48,7 +48,7 @@ class LanceSQL(Dialect):
         HEX_STRINGS: ClassVar = [("x'", "'"), ("X'", "'")]
 
     class Parser(parser.Parser):
-        """How it is understood: functions are looked up by us."""
+        """The parser of Lance's SQL; functions are looked up in Pennon's registry."""
 
         IS_PREDICATE_PRECEDENCE: ClassVar = parser.IsPredicatePrecedence.LOW  # (a = b) IS NULL
         ID_VAR_TOKENS: ClassVar = parser.Parser.ID_VAR_TOKENS | {
@@ -108,7 +108,7 @@ def _bound(text: str, schema: pa.Schema) -> Expression:
 
 @lru_cache(maxsize=KNOWN_TEXTS)
 def _known_syntax(text: str) -> exp.Expr:
-    """Return the syntax of a text without literals, parsed now or before; nobody changes it."""
+    """Return the syntax tree of a text without literals, parsed now or before; callers do not change it."""
     return _syntax(text)
 
 

@@ -1,4 +1,4 @@
-"""What a condition can come to in a unit of rows of which only bounds are known.
+"""The possible results of a condition in a unit of rows, from the bounds of its columns.
 
 A unit may be a page, a zone of one, a fragment, or a range of rows; nothing here knows of files.  Each
 part of the condition is given all results that it may have for a row of the unit.  If True is not
@@ -30,7 +30,7 @@ from pennon.expr.tree import Call, Column, Expression, Literal, nodes_of
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of the values of a column in a unit; None: nothing.
+    """The known bounds of a column's values in a unit; None: unknown.
 
     ``low`` and ``high`` hold for all values that are not NULL, and need not occur themselves.  They
     have the type of the column.  Floating-point numbers are in total order: NaN is above all others,
@@ -162,7 +162,7 @@ def _is_null(argument: Expression) -> Judge:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What values may be: keys between two, if these are known; see `_key`."""
+    """A range of possible values: keys between two known ones; see `_key`."""
 
     low: Any = None
     high: Any = None

@@ -65,7 +65,7 @@ def by_row(run: Callable[..., Any], kind: Kind, *takes: Callable[[pa.DataType], 
 
 
 def _parts_of(arguments: Sequence[Datum]) -> Iterator[list[Datum]]:
-    """Yield arguments of which one is an array for a few rows at a time; for no rows, once."""
+    """Yield arguments with at least one array for a few rows at a time; for no rows, once."""
     for start in range(0, count_of(arguments) or 1, ROWS_AT_ONCE):
         yield [
             each.slice(start, ROWS_AT_ONCE) if isinstance(each, pa.Array) else each

@@ -64,7 +64,7 @@ Expression: TypeAlias = Column | Literal | Call | Cast | Case
 
 
 def is_among(values: Expression, items: pa.Array) -> Call:
-    """Return the call of ``IN``: whether values are among some of their type, of which NULL may be one.
+    """Return a call of ``IN`` over some values of its type; one of these may be NULL.
 
     The items are one literal, a list, so that very many of them are as cheap as few.
     """

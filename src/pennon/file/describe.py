@@ -18,7 +18,7 @@ from pennon.schema.arrow import schema_to_arrow
 
 @dataclass(frozen=True, slots=True)
 class LanceBufferDescriptor:
-    """Where a buffer lies."""
+    """The position of a buffer."""
 
     position: int
     size: int
@@ -42,7 +42,7 @@ class LanceColumnMetadata:
 
 @dataclass(frozen=True, slots=True)
 class LanceFileMetadata:
-    """What a data file says of itself; the versions are the numbers of its footer."""
+    """The metadata of a data file; the versions are the numbers of its footer."""
 
     schema: pa.Schema
     num_rows: int
@@ -87,7 +87,7 @@ def _yaml(name: str, value: object) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class LanceColumnStatistics:
-    """How much of a file a column is; padding and blobs do not count."""
+    """The bytes of a column in a file; padding and blobs do not count."""
 
     num_pages: int
     size_bytes: int

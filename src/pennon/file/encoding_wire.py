@@ -40,7 +40,7 @@ _MESSAGES: Final[Mapping[str, type[Message]]] = {
 
 
 def encoding_text(data: bytes) -> str:
-    """Return the message in an ``Any``, whatever it says, as text of several lines.
+    """Return the message in an ``Any`` as text of several lines.
 
     Raises UnsupportedError for messages of another kind, FormatError if it is no such message.
     """

@@ -44,7 +44,7 @@ WINDOW_BYTES: Final = 16 * MIB
 
 
 class ReaderResults:
-    """What was asked of a file, as batches or as a table.  Reads when it is consumed, once."""
+    """The answer to a read of a file, as batches or as a table.  Reads when it is consumed, once."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.reader = reader

@@ -1,4 +1,4 @@
-"""Who owns which bytes of a data file: a list of ranges that tile it from 0 to its end.
+"""A map of a data file's bytes: ranges with their owners, which tile it from 0 to its end.
 
 A small file of one column, as `inspect_file` lists it::
 

@@ -75,7 +75,7 @@ class FolderSync:
         return shared
 
     def end(self) -> None:
-        """Wait for it, or do it if nobody has started; raises what the system said."""
+        """Wait for the sync, or do it if no thread has started; raises the system's error."""
         self._run()
         self._done.result()
 
@@ -151,7 +151,7 @@ def _make_below(above: str, folder: str) -> FolderSync:
 
 
 def temporary_name(final: str) -> str:
-    """Return a name of nobody's beside ``final``.
+    """Return a unique name beside ``final``.
 
     It is known before the file is made, so that an interrupt at any moment finds what to remove.
     """
@@ -275,7 +275,7 @@ class DurableWriter(Ending):
         sync_folder(os.path.dirname(self._final))
 
     def _name_anew(self) -> None:
-        """Give the file its name, and make both durable at once: nobody was told of it before."""
+        """Give the file its name, and make both durable at once: until now the name was not published."""
         os.replace(self._temporary, self._final)
         self._temporary = self._final  # which is what to remove if that fails
         sync_file(self._fd, [*self._above, FolderSync.begin(os.path.dirname(self._final))])

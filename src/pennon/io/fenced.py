@@ -1,4 +1,4 @@
-"""Local files of whoever allows reads below some folders only: no link leads out of them.
+"""Local files below allowed folders only: no link leads out of them.
 
 A path is walked from such a folder down, each segment opened in the one above it and none through a
 link, so that what was judged is what is opened, whatever others do to the folders meanwhile.  Only

@@ -34,7 +34,7 @@ _ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FetchPlan:
-    """What to read for one round.
+    """The byte ranges to read in one round.
 
     ``groups`` are sorted, disjoint runs of the object; ``requests[g]`` are the extents that group g
     is read in, front to back.

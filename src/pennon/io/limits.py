@@ -1,4 +1,4 @@
-"""How a store likes to be asked: what a request costs there, against the bytes of a hole.
+"""The cost model of a store: the price of a request against the bytes of a hole.
 
     kind            first byte after    gap        at once
     object store    some 30 ms          64 KiB     64
@@ -27,7 +27,7 @@ THREADS_VARIABLE: Final = "LANCE_IO_THREADS"
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """How a store likes to be asked.
+    """The limits of reads from a store: sizes of requests, holes, and concurrency.
 
     ``gap_bytes``: holes up to this size are read rather than skipped.  ``request_bytes``: no
     request asks for more.  ``concurrency``: how many requests, and pieces of a scan, run at once.

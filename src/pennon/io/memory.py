@@ -1,4 +1,4 @@
-"""A store in this process's memory, for tests and for tables that nobody keeps.
+"""A store in this process's memory, for tests and for temporary tables.
 
 ``memory://name`` is the same store wherever it is opened in one process.  It does not travel: in
 another process the same name is another, empty store.  What it holds lives as long as the process,

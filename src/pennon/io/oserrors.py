@@ -1,4 +1,4 @@
-"""What the operating system says, in Pennon's own errors."""
+"""Errors of the operating system as Pennon's errors."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SPARSE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class FileBehind:
-    """Which file was mapped: its name, and what the system says it is."""
+    """The identity of a mapped file: its name, and the system's description of it."""
 
     real: str
     device: int

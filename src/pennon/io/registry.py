@@ -72,7 +72,7 @@ def _open(uri: str, storage_options: Mapping[str, str]) -> Store:
 
 
 def _opener_of(uri: str) -> Opener | None:
-    """Return who opens a URI whose scheme has a plus; None if it has none, or nobody does."""
+    """Return the opener of a URI whose scheme has a plus; None if there is no plus, or no opener."""
     found = _KIND.match(uri)
     opener = _OPENERS.get(found.group(1).lower()) if found else None
     if isinstance(opener, str):

@@ -107,7 +107,7 @@ class RemoteStore:
         return ObjectInfo(path, int(found["size"]), found["last_modified"])
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
-        """Return the place and the size, if it is known; nobody is asked."""
+        """Return the path and the size, if it is known; makes no request."""
         return self.location, self.options, path, size_bytes
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:

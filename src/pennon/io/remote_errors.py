@@ -1,4 +1,4 @@
-"""What obstore says, in Pennon's own errors, and never with a key in it.
+"""Errors of obstore as Pennon's errors, without any key in their texts.
 
 An obstore error quotes the URL of its request, and a signed URL is a credential.  So messages lose
 the queries of their URLs and every value of the storage options, and the original error is not

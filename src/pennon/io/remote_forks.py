@@ -26,7 +26,7 @@ _CLIENTS = "pennon.io.remote_client"
 
 
 class _Threads:
-    """What becomes of obstore's threads in this process."""
+    """The state of obstore's threads in this process."""
 
     lock = threading.Lock()
     used = False

@@ -45,7 +45,7 @@ _SECRET_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
-    """Options sorted by who takes them; nothing of them shows in ``repr``."""
+    """Storage options sorted by their consumers; ``repr`` shows none of them."""
 
     config: dict[str, str] = field(default_factory=dict, repr=False)
     max_retries: int = 10

@@ -27,7 +27,7 @@ class BrokenAnswerError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often, and for how long, an answer that broke off is asked for again."""
+    """The number of retries, and the time for them, after an answer that broke off."""
 
     max_retries: int = 10
     timeout_s: float = 180

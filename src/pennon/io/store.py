@@ -1,4 +1,4 @@
-"""What the rest of Pennon asks of a place that keeps files: one small protocol per verb.
+"""The store interface of Pennon: one small protocol per verb.
 
 Every store is *rooted*: it is opened on the root of one dataset, and takes paths relative to it
 (``data/x.lance``).  A path that would leave the root is refused (`pennon.io.paths.safe_join`).
@@ -24,7 +24,7 @@ from pennon.io.limits import FetchLimits
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """What a store says of one object; ``path`` is relative to the store's root, the time is its clock's."""
+    """A store's description of one object; ``path`` is relative to the store's root, the time is its clock's."""
 
     path: str
     size_bytes: int
@@ -140,7 +140,7 @@ class Lists(Protocol):
 
 
 class Writes(Protocol):
-    """Writes objects whose names nobody else can choose (they hold a uuid)."""
+    """Writes objects under unique names (they hold a uuid)."""
 
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object."""

@@ -20,7 +20,7 @@ from pennon.io.store import ObjectReader
 
 
 class KnownEnd:
-    """An `ObjectReader` of which all from ``first`` on is at hand, in ``end``."""
+    """An `ObjectReader` that has all bytes from ``first`` on in ``end``."""
 
     __slots__ = ("_end", "_first", "_inner", "size_bytes")
 

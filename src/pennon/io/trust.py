@@ -1,4 +1,4 @@
-"""Which places outside of a table may be read, and which may be written to.
+"""The places outside of a table that may be read or written.
 
 A manifest is untrusted bytes, and so are the links in a table's folder.  One rule for both:
 
@@ -38,7 +38,7 @@ _named: dict[str, set[str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Which places outside of a table's root may be read, and how they are opened.
+    """The places outside of a table's root that may be read, and how they are opened.
 
     ``places``: the list, None if there is none.  ``named``: what the caller of a handle named.
     """
@@ -126,7 +126,7 @@ def located(uri: str) -> Location:
 
 
 def kept_to(store: Store, trust: Trust) -> Store:
-    """Return a table's store of which links lead to trusted places only, where there is a list."""
+    """Return a table's store whose links lead to trusted places only, if there is a list of them."""
     if isinstance(store, LocalStore):
         folders = trust.folders()
         mine = None if folders is None else (store.real_root, *folders)

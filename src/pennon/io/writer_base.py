@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Ending(ABC):
-    """What is closed at the end of a block, and given up when the block raises."""
+    """An object that a block closes at its end, and gives up when the block raises."""
 
     __slots__ = ()
 

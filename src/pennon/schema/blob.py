@@ -162,7 +162,7 @@ def described_v2(schema: Schema) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where blobs of a column lie, by their sizes in bytes.
+    """The sizes in bytes that decide where blobs of a column are stored.
 
     More than ``dedicated``: in a file of their own; else more than ``inline``: in one that has up to
     ``pack`` bytes; else in the data file.

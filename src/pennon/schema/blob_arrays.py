@@ -86,7 +86,7 @@ def list_lengths(array: pa.ListArray | pa.LargeListArray) -> RowNumbers:
 
 
 def with_items(array: pa.ListArray | pa.LargeListArray, items: pa.Array[Any]) -> pa.Array[Any]:
-    """Return the same lists of other items, of which there are as many as `flatten` gave."""
+    """Return the same lists with other items, as many as `flatten` gave."""
     is_large = pa.types.is_large_list(array.type)
     offsets = np.zeros(len(array) + 1, np.int64 if is_large else np.int32)
     np.cumsum(list_lengths(array), out=offsets[1:])

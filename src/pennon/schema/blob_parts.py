@@ -1,4 +1,4 @@
-"""What a blob of version 2 consists of while it is written, and the metadata that says where it goes."""
+"""The parts of a blob of version 2 during a write, and the metadata that decides its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller writes into a blob column of version 2: pylance's ``lance.blob_field``, ``lance.blob_array``.
+"""The input types of blob columns of version 2: pylance's ``lance.blob_field``, ``lance.blob_array``.
 
 Such a column is of the Arrow extension type ``lance.blob.v2``, whose storage says either the bytes of a
 blob or where they lie::

@@ -1,4 +1,4 @@
-"""What a file version can hold: refusals before the first byte is written.
+"""The types that a file version can hold: refusals before the first byte is written.
 
 Each message names the column, its type and the file version that would hold it.
 
@@ -51,7 +51,7 @@ _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 
 
 def check_writable(schema: Schema, version: FileVersion, *, may_be_reserved: bool = False) -> None:
-    """Raise if a file of ``version`` cannot hold the schema, whatever the rows.
+    """Raise if a file of ``version`` cannot hold the schema.
 
     ``may_be_reserved``: columns may have the names of row ids and the like, as those of index files do.
 
@@ -67,7 +67,7 @@ def check_writable(schema: Schema, version: FileVersion, *, may_be_reserved: boo
 
 
 def default_version(schema: Schema) -> FileVersion:
-    """Return the version of new data files of a schema where nobody asks for one.
+    """Return the version of new data files of a schema when the caller asks for none.
 
     That is the default, and the newest one for types that only the newest can hold.
     Raises InvalidSchemaError for names.

@@ -44,7 +44,7 @@ class LanceField:
         return field_to_arrow(self.field)
 
     def is_unenforced_primary_key(self) -> bool:
-        """Tell whether the field is marked as (part of) a primary key, which nobody checks."""
+        """Tell whether the field is marked as (part of) a primary key, which is not enforced."""
         return self.metadata.get(PRIMARY_KEY, "").lower() in {"true", "1", "yes"}
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class LanceSchema:
         return self._find(name, ignore_case=False)
 
     def field_case_insensitive(self, name: str) -> LanceField | None:
-        """Return the field at a path, whatever its case, or None."""
+        """Return the field at a path, compared without case, or None."""
         return self._find(name, ignore_case=True)
 
     def _find(self, name: str, *, ignore_case: bool) -> LanceField | None:

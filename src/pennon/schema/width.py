@@ -1,4 +1,4 @@
-"""How many bytes a row takes in memory at least, whatever it takes in a file.
+"""The least number of bytes that a row takes in memory.
 
 A page of one value, or of runs, has thousands of rows in a byte.  Whoever reads so many bytes at once
 must know what they become.

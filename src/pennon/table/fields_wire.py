@@ -29,7 +29,7 @@ def carry_over(old: Sequence[bytes] | None, schema: Schema) -> tuple[bytes, ...]
 def with_metadata(
     old: Sequence[bytes] | None, schema: Schema, changes: Mapping[FieldId, Change]
 ) -> tuple[bytes, ...]:
-    """Return the messages of a schema's fields, in some of which the metadata changes."""
+    """Return the messages of a schema's fields with changed metadata in some of them."""
     messages = tuple(map(serialize_message, serialize_fields(schema))) if old is None else old
     return tuple(_with_metadata(wire, changes) for wire in messages)
 

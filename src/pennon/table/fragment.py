@@ -106,7 +106,7 @@ class DataFileRef:
 
 
 class DeletionKind(IntEnum):
-    """How a deletion file stores its row offsets; the numbers are those of table.proto."""
+    """The storage form of a deletion file's row offsets; the numbers are those of table.proto."""
 
     ARROW = 0
     BITMAP = 1

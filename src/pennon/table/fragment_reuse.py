@@ -1,4 +1,4 @@
-"""Which fragments became which, where a compaction left the indices as they were.
+"""The old and new fragments of compactions that left the indices unchanged.
 
 An index goes on naming the rows of fragments that are gone, until somebody makes it anew.  The system index
 `FRAGMENT_REUSE` has a version for each such compaction, in order; a fragment id is never given twice, so that
@@ -38,7 +38,7 @@ class ReuseGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReuseVersion:
-    """What one compaction did; ``dataset_version`` is the version on which it was committed."""
+    """The effect of one compaction; ``dataset_version`` is the version on which it was committed."""
 
     dataset_version: int
     groups: tuple[ReuseGroup, ...]

@@ -1,4 +1,4 @@
-"""The fragments of a manifest, of which a table may have very many.
+"""The fragments of a manifest; a table may have very many.
 
 Opening a table, taking a row of it, or appending to it needs few of them or none.  So what a manifest
 holds stays bytes until somebody looks at it, and a new manifest takes the bytes over.  What is asked

@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class WriterVersion:
-    """Who wrote a manifest; readers use it to work round the bugs of old writers."""
+    """The writer of a manifest; readers use it to work round the bugs of old writers."""
 
     library: str
     version: str

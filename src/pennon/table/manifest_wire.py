@@ -120,7 +120,7 @@ def _parse_message(view: memoryview) -> tuple[Fragments, table_pb2.Manifest, int
 
 
 def parse_messages(data: pa.Buffer | bytes) -> tuple[table_pb2.Manifest, table_pb2.IndexSection]:
-    """Return the messages of a manifest file whole, for whoever looks at all that they name.
+    """Return the messages of a manifest file whole.
 
     Raises FormatError, and UnsupportedError for a table with features that Pennon does not know.
     """

@@ -45,7 +45,7 @@ def unknown_fields(message: Message) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """How the value of a field is read from its message, by the field's name, and put there."""
+    """A pair of functions that read the value of a field from its message, and put it there."""
 
     read: Callable[[Any, str], Any]
     put: Callable[[Any, str, Any], None]

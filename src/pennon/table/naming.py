@@ -33,7 +33,7 @@ _TRANSACTION = re.compile(r"[0-9]{1,20}-[0-9A-Za-z-]{1,64}\.txn", re.ASCII)
 
 
 class Naming(Enum):
-    """How the manifests of a table are named."""
+    """The naming scheme of a table's manifests."""
 
     V1 = "v1"
     V2 = "v2"

@@ -1,4 +1,4 @@
-"""What to say where no table is: what is there instead, if a look tells."""
+"""The error for a place without a table: it names what is there instead."""
 
 from __future__ import annotations
 

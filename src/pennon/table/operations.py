@@ -1,4 +1,4 @@
-"""What a transaction does to a table: a value for each operation of transaction.proto.
+"""Operations of transactions: a value for each operation of transaction.proto.
 
 Fragments, schemas and files are those of `pennon.table.fragment`.  Every operation keeps, in
 ``unknown``, the fields of its message that Pennon does not know, and in ``fields_wire`` the fields
@@ -42,7 +42,7 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Rows gone: fragments with new deletion files, and fragments of which nothing is left.
+    """Deleted rows: fragments with new deletion files, and fragments without live rows.
 
     ``predicate`` is what chose the rows, in SQL.
     """
@@ -54,7 +54,7 @@ class Delete:
 
 
 class UpdateMode(IntEnum):
-    """How rows were changed; the numbers are those of transaction.proto."""
+    """The way in which rows were changed; the numbers are those of transaction.proto."""
 
     REWRITE_ROWS = 0
     REWRITE_COLUMNS = 1

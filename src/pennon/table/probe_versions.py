@@ -1,4 +1,4 @@
-"""Finding versions where nobody lists files: a plain web server says only whether a file is there.
+"""A search for versions without listing files: a plain web server says only whether a file is there.
 
 Versions follow one another without gaps, but for old ones that were cleaned up.  So there is a last
 one behind any that exists, and twice as far each time, then half as far, finds it:

@@ -41,7 +41,7 @@ def serialize_transaction(transaction: Transaction) -> bytes:
 
 
 def read_transaction(store: Opens, manifest: Manifest) -> bytes | None:
-    """Return the serialized transaction that made a version; None if nobody kept it.
+    """Return the serialized transaction that made a version; None if it was not kept.
 
     It lies in the manifest file, or in a file of its own.
     """

@@ -1,4 +1,4 @@
-"""Which versions a table has, and reading one.
+"""The versions of a table: listing and reading them.
 
 The newest version is found by listing ``_versions/``; the hint file is not asked, so a wrong or
 missing one changes nothing.  In naming scheme V2 the first manifest of a sorted listing is the
@@ -51,7 +51,7 @@ V = TypeVar("V", Manifest, Summary)
 
 
 class Reads(Opens, Lists, Protocol):
-    """What reading a table's versions asks of a store."""
+    """The store operations that reading a table's versions uses."""
 
     @property
     def uri(self) -> str:
@@ -66,7 +66,7 @@ class Reads(Opens, Lists, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ManifestLocation:
-    """Where the manifest of one version lies.
+    """The location of the manifest of one version.
 
     ``is_mixed`` tells that names of both schemes were seen beside it: a migration goes on, or broke
     off (`pennon.table.commit.migrate_naming`).
@@ -99,7 +99,7 @@ def latest_location(store: Reads) -> ManifestLocation:
 
 
 def _copy_of_latest(store: Reads) -> ManifestLocation | None:
-    """Return where the copy of the newest manifest lies; for tables of which nothing else is left."""
+    """Return the location of the copy of the newest manifest; for tables whose other files are gone."""
     try:
         data = store.read_whole(LATEST)
     except NotFoundError:

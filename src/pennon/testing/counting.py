@@ -16,7 +16,7 @@ from pennon.testing.wrapped import Data, WrappedStore
 
 @dataclass(slots=True)
 class Counts:
-    """What a store was asked since the last `CountingStore.reset`.
+    """The requests to a store since the last `CountingStore.reset`.
 
     ``rounds`` are calls of ``read`` that asked for at least one byte.  ``requests`` are what a
     remote store would have got for them, ranges that lie close coalesced; ``read_bytes`` are the

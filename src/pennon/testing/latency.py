@@ -16,7 +16,7 @@ from pennon.testing.wrapped import WrappedStore
 
 
 class Clock(Protocol):
-    """What tells the time and lets it pass."""
+    """A clock with a sleep."""
 
     def now(self) -> float:
         """Return the seconds since some moment."""
@@ -40,7 +40,7 @@ class RealClock:
 
 
 class VirtualClock:
-    """A clock that nobody waits for: to sleep is to set it forward.
+    """A clock without waiting: a sleep sets it forward.
 
     For tests on one thread.  Threads that sleep at once would add their times up.
     """

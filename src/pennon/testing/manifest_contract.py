@@ -1,4 +1,4 @@
-"""What every external manifest store must do, as tests.
+"""The tests that every external manifest store must pass.
 
     class TestMyManifests(ManifestStoreContract):
         def manifests(self, table: str) -> ManifestStore:
@@ -37,7 +37,7 @@ class ManifestStoreContract:
         raise NotImplementedError
 
     def new_table(self) -> tuple[ManifestStore, ManifestStore]:
-        """Return two handles on a table that nobody knows yet."""
+        """Return two handles on a table without versions."""
         name = f"table-{uuid.uuid4().hex}"
         return self.manifests(name), self.manifests(name)
 
@@ -83,7 +83,7 @@ class ManifestStoreContract:
             one.put_if_not_exists(entry_of(2))
 
     def test_the_latest_is_the_highest_number(self) -> None:
-        """Not the last that was put, nor the last one of sorted text."""
+        """The latest version is the highest number: not the last put, nor the last in text order."""
         one, other = self.new_table()
         for version in (9, 10, 2, 1000, 999, _HIGHEST, 1):
             one.put_if_not_exists(entry_of(version))

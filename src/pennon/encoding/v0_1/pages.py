@@ -21,7 +21,7 @@ EMPTY = pa.py_buffer(b"")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pages:
-    """Where the pages of a field lie in a file of ``file_bytes`` bytes, and how many rows they have.
+    """The positions and row counts of a field's pages in a file of ``file_bytes`` bytes.
 
     All positions were checked to lie within the file, all lengths not to be negative.
     """

@@ -1,4 +1,4 @@
-"""What is written of many row groups at once, and where each piece of it goes.
+"""The pieces that many row groups write at once, and the destination of each.
 
 Row groups follow one another in a file, and in each of them its fields, so the bytes of one column
 lie far apart.  Instead of writing a page after the other, all row groups of some megabytes are laid

@@ -1,4 +1,4 @@
-"""Which rows of which pages a reader of version 0.1 is asked for.
+"""The rows of each page that a reader of version 0.1 is asked for.
 
 A file of version 0.1 is cut into row groups ("batches"), and each field has one page in each of
 them, so a page number is the number of a row group.  A group often has 1024 rows only: a scan touches

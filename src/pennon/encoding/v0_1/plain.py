@@ -71,7 +71,7 @@ def encode_fixed_width(array: pa.Array, borders: Int64Array) -> Slices:
 
 
 def _packed(held: pa.Array) -> Bytes:
-    """Return booleans of which none is NULL, the first of them in bit 0; behind the last are zeros."""
+    """Return booleans without NULLs as bits, the first in bit 0; the bits behind the last are zeros."""
     packed = np.empty(bytes_for_bits(len(held)), np.uint8)
     start, end = np.array([[held.offset], [held.offset + len(held)]], np.int64)
     pick_bits(as_bytes(held.buffers()[1]), start, end, packed)

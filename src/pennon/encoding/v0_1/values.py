@@ -26,7 +26,7 @@ BINARY = frozenset((pa.string(), pa.large_string(), pa.binary(), pa.large_binary
 
 @dataclass(frozen=True, slots=True)
 class DictionaryPlace:
-    """Where the values of a dictionary lie, and how many there are."""
+    """The position and the number of the values of a dictionary."""
 
     position: int
     length: int

@@ -1,4 +1,4 @@
-"""Which encoding a page gets: as the oracle chooses at file version 2.0.
+"""The choice of an encoding for a page of version 2.0: the same as pylance's.
 
 ===========================  ==================================================================
 all NULL                     Nullable.all_nulls, no buffer (text and binaries too)

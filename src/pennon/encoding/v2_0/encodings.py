@@ -26,7 +26,7 @@ class BufferRef:
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How a whole buffer is compressed: scheme ``zstd`` or ``lz4``."""
+    """The compression scheme of a whole buffer: ``zstd`` or ``lz4``."""
 
     scheme: str
     level: int | None = None
@@ -43,7 +43,7 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class NoNulls:
-    """Values of which none is NULL."""
+    """Values without NULLs."""
 
     values: ArrayEncoding
 

@@ -97,7 +97,7 @@ def column_encoding_from(message: pb.ColumnEncoding, depth: int = 0) -> e.Column
 
 
 def _unknown_arm(message: pb.ArrayEncoding | pb.ColumnEncoding, what: str) -> Exception:
-    """Return the error for a oneof of which no arm that we know is set."""
+    """Return the error for a oneof whose set arm is unknown."""
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:
         return UnsupportedError(f"unknown {what} (field {unknown[0].field_number} of the oneof)")

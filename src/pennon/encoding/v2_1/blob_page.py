@@ -31,7 +31,7 @@ from pennon.errors import FormatError, UnsupportedError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blobs:
-    """Where each value lies; those of size 0 have no bytes."""
+    """The position of each value; values of size 0 have no bytes."""
 
     positions: npt.NDArray[np.uint64]
     sizes: npt.NDArray[np.uint64]

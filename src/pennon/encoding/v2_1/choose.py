@@ -1,4 +1,4 @@
-"""Which encoding a page gets: the one that is estimated to be the smallest.
+"""The choice of an encoding for a page: the one with the smallest estimated size.
 
 ==========================  ====================================================================
 nothing but NULLs           a page of levels, unless in lists

@@ -1,4 +1,4 @@
-"""Whether the values of a page become indices into a dictionary beside them."""
+"""The choice of dictionary encoding for a page, by the estimated number of distinct values."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def encode_dictionary(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The numbers of a page, each of which comes ``lengths[i]`` times in sequence."""
+    """The numbers of a page as runs: number i comes ``lengths[i]`` times in sequence."""
 
     values: FixedValues
     lengths: Int64Array
@@ -142,7 +142,7 @@ def _arrow(values: FixedValues | StringValues) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """What a sample says of the values: how many are distinct, and the bytes of a distinct one.
+    """An estimate from a sample: the number of distinct values, and the bytes of a distinct one.
 
     ``is_whole``: the sample has no value just once, so that it probably has them all.
     """

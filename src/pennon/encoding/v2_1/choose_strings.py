@@ -1,4 +1,4 @@
-"""How byte strings are encoded: plain or FSST, compressed or not."""
+"""The choice of an encoding for byte strings: plain or FSST, compressed or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the chunks of a mini-block page lie, and which rows they hold.
+"""The positions and rows of the chunks of a mini-block page.
 
 ::
 

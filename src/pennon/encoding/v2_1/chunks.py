@@ -34,7 +34,7 @@ class ChunkBuffers:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """``counts[i]`` values of chunk i lie in its ``buffers``, all of which are within their data."""
+    """The buffers of chunks: ``counts[i]`` values of chunk i lie in its ``buffers``, all of them within the data."""
 
     buffers: tuple[ChunkBuffers, ...]
     counts: Int64Array
@@ -77,7 +77,7 @@ class Chunks:
         return replace(self, buffers=self.buffers[1:])
 
     def scaled(self, factor: int) -> Chunks:
-        """Return the chunks of the items, of which every value has ``factor``."""
+        """Return the chunks of the items, where every value has ``factor`` items."""
         if self.values * factor >= 1 << 48:
             message = f"{self.values} lists of {factor} items in one page"
             raise FormatError(message)

@@ -85,7 +85,7 @@ def read_constant_page(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPage:
-    """What was read of a page.  ``by_row``: the levels are those of the rows wanted, not of all."""
+    """The parts of a page that were read.  ``by_row``: the levels are those of the wanted rows, not of all."""
 
     value: Bytes | None
     rep: LevelArray | None

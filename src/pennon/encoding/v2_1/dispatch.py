@@ -71,7 +71,7 @@ def _misplaced(encoding: Encoding, place: str) -> FormatError:
 
 
 def refuse_compression(compression: BufferCompression | None) -> None:
-    """Raise UnsupportedError if a buffer is compressed by itself, which nobody writes."""
+    """Raise UnsupportedError for a buffer with a compression of its own, which no known writer makes."""
     if compression is not None and compression.scheme != "none":
         message = f"a buffer compressed with {compression.scheme} by itself"
         raise UnsupportedError(message)

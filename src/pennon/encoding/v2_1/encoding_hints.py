@@ -1,4 +1,4 @@
-"""What a field's metadata asks of the encoder: the keys ``lance-encoding:*``.
+"""Encoding hints in a field's metadata: the keys ``lance-encoding:*``.
 
 ====================  ==================================================================
 compression           ``zstd``, ``lz4``: around the encoding; ``fsst`` for text; ``none``: values as

@@ -99,7 +99,7 @@ class ByteStreamSplit:
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """What ``values`` describes, compressed: the first buffer of a chunk, or each value."""
+    """Values with a general compression: of the first buffer of a chunk, or of each value."""
 
     compression: BufferCompression
     values: Encoding

@@ -49,7 +49,7 @@ UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class PageSketch:
-    """What the layout of a page says.
+    """A description of a page's layout.
 
     ``encodings`` are (what, how) of its parts; ``buffers`` say what each buffer of the page is.
     """
@@ -62,7 +62,7 @@ class PageSketch:
 
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
-    """What the chunks say: facts, the bytes of their parts, and how the values are packed.
+    """Facts about the chunks of a page: the bytes of their parts, and how the values are packed.
 
     ``blobs`` are the stretches of the file that the values of a blob page lie in.
     """

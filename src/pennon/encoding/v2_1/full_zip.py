@@ -89,7 +89,7 @@ def _inflate_in_place(
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How the entries are made, in bytes; ``row_bytes`` is 0 if rows are of several sizes."""
+    """The sizes of the parts of an entry, in bytes; ``row_bytes`` is 0 if rows differ in size."""
 
     word: int
     value: int

@@ -22,7 +22,7 @@ from pennon.encoding.v2_1.encodings import Encoding
 
 
 class Layer(IntEnum):
-    """What one layer of nesting says in the definition levels; the numbers are the format's."""
+    """The meaning of one layer of nesting in the definition levels; the numbers are the format's."""
 
     ALL_VALID_ITEM = 1
     ALL_VALID_LIST = 2

@@ -1,4 +1,4 @@
-"""Whether all values of a page are the same, and which one that is.
+"""A test whether all values of a page are the same, and that value.
 
 Most pages are told apart by their first values.
 """

@@ -1,4 +1,4 @@
-"""What a page holds: values, and levels that say how they nest; and a page that is encoded."""
+"""The content of a page: values, and levels that say how they nest; and an encoded page."""
 
 from __future__ import annotations
 

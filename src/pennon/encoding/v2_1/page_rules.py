@@ -1,4 +1,4 @@
-"""What a file version has a writer put into pages, where 2.1 and 2.2 differ."""
+"""The rules for pages in which file versions 2.1 and 2.2 differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pennon.schema.version import V2_2, FileVersion
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """What the pages of a file version are like; readers of a version refuse the other's.
+    """The rules for the pages of a file version; readers of a version refuse the other's.
 
     ``wide_chunks``: the words of mini-block chunks have 32 bits, and so has the size of a value
     buffer in a chunk (ledger F-76).

@@ -29,7 +29,7 @@ from pennon.encoding.v2_1.page import PageValues
 
 @dataclass(frozen=True, slots=True)
 class WholePage:
-    """A mini-block page of which all rows are wanted."""
+    """A mini-block page that is read whole."""
 
     layout: MiniBlock
     buffers: PageBuffers

@@ -51,7 +51,7 @@ Code: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What picked values become; pages of one shape may be picked together."""
+    """The output of picked values; pages of one shape may be picked together."""
 
     layers: Layers
     has_definition: bool
@@ -195,7 +195,7 @@ def _strings_code(encoding: e.Encoding) -> Code | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPage:
-    """What is remembered of a mini-block page."""
+    """The remembered metadata of a mini-block page."""
 
     index: ChunkIndex
     table: ChunkTable
@@ -385,7 +385,7 @@ def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
 
 
 def are_alike(pages: Sequence[KnownPage]) -> bool:
-    """Tell whether rows of these pages, all of which `can_join`, can be picked together."""
+    """Tell whether rows of these pages can be picked together; each page passes `can_join`."""
     first = pages[0].recipe
     if not are_like([page.index.dictionary for page in pages]):
         return False

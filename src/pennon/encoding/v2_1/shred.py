@@ -134,7 +134,7 @@ class _Shredder:
         return array.field(0)
 
     def add_fixed_size_list(self, array: pa.FixedSizeListArray) -> pa.Array:
-        """Add a layer of fixed-size lists, none of which is in a list; return the items of all.
+        """Add a layer of fixed-size lists outside of any list; return the items of all.
 
         The items of a list that is NULL are there, and each of them says so.
         """

@@ -1,4 +1,4 @@
-"""How a request for rows is read: which rows of which chunks, and by what.  Chosen here, and nowhere else.
+"""The choice how a request for rows is read: which rows of which chunks, and by which code.  Chosen here alone.
 
 A column of many pages:
 
@@ -41,7 +41,7 @@ from pennon.encoding.v2_1.point_read import Recipe, recipe_of
 
 
 class Strategy(Enum):
-    """What was chosen, in words."""
+    """The chosen strategy, in words."""
 
     PAGE_RUNS = "whole pages, neighbours decoded as one"
     PAGE_BY_PAGE = "pages side by side"
@@ -87,7 +87,7 @@ def rows_of_run(row_bytes: int) -> int:
 
 
 def may_join_run(wanted: int, page_rows: int, run_rows: int) -> bool:
-    """Return whether a page, of which so many rows are wanted, may be decoded with its neighbours."""
+    """Return whether a page may be decoded with its neighbours, given the number of its rows that are wanted."""
     return wanted == page_rows <= run_rows // SMALL_PAGES
 
 
@@ -145,7 +145,7 @@ def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | N
 def for_chunks(
     rows: Rows, first_rows: Int64Array, chunks: Int64Array, recipe: Recipe | None, row_bytes: int
 ) -> Strategy:
-    """Return how rows of a mini-block page, of which ``chunks`` hold them, are read.
+    """Return the strategy for rows of a mini-block page that lie in ``chunks`` of its chunks.
 
     ``first_rows`` are those of all chunks of the page, and the number of its rows at last.  A row has about
     ``row_bytes`` in the file.

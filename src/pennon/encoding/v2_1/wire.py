@@ -144,7 +144,7 @@ def _encoding_from(message: pb.CompressiveEncoding, depth: int = 0) -> e.Encodin
 
 
 def _unknown_arm(message: Message, what: str) -> Exception:
-    """Return the error for a oneof of which no arm that we know is set."""
+    """Return the error for a oneof whose set arm is unknown."""
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:
         number = unknown[0].field_number

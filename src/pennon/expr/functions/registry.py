@@ -37,7 +37,7 @@ from pennon.expr.rowwise import Entry, with_halves
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How to call a function, and with how many arguments; ``most`` None: with any number."""
+    """A SQL function: its implementation, and its number of arguments; ``most`` None: any number."""
 
     run: Callable[..., Datum]
     least: int = 1

@@ -1,4 +1,4 @@
-"""What file versions share: the file as it is opened and written, its end, its messages.
+"""The parts that file versions share: an opened file, a written file, its end, its messages.
 
 Nothing here knows a version's code; `pennon.file.open` hands it in.
 """

@@ -1,4 +1,4 @@
-"""What a file version's column writers are to the writer of the file: rows gather until they are a page.
+"""The protocol between column writers of a file version and the file's writer: rows gather until they are a page.
 
 Every field at the top of the schema has a writer, which owns a column or several.  It takes arrays and
 gives the *work* of pages: rows that were cut off, still to be encoded, on whatever thread.

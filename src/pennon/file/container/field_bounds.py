@@ -1,4 +1,4 @@
-"""What a data file says of the values of a field, unit by unit, without reading these."""
+"""Statistics of a field in a data file, unit by unit, without reading the values."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class DataFile(OpenedFile):
 
     @cached_property
     def schema_metadata(self) -> Mapping[str, bytes]:
-        """Return the metadata of that schema, of which nothing else is looked at."""
+        """Return the metadata of the file's schema without parsing its fields."""
         found = self._descriptor.schema.metadata
         return {key: found[key] for key in found}
 

@@ -46,7 +46,7 @@ _WRITTEN_NUMBERS: Final = {V2_0: (0, 3)}
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the last 40 bytes say, checked: all parts lie in the file, in front of the footer."""
+    """The checked content of the last 40 bytes: all parts lie in the file, in front of the footer."""
 
     version: FileVersion
     numbers: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Where the code of a file version meets an opened file: what it may ask of that, and what it gives.
+"""The boundary between an opened file and the code of a file version: requests and answers.
 
 An opened file is handed its generation by `pennon.file.open`, so it knows none of them.
 """
@@ -20,7 +20,7 @@ from pennon.schema.field import Field, Schema
 
 
 class FileSource(Protocol):
-    """What the readers of versions 2.0 and newer ask of the file."""
+    """The file as readers of versions 2.0 and newer see it."""
 
     source: ObjectReader
     num_rows: int
@@ -55,7 +55,7 @@ File = TypeVar("File")
 
 @dataclass(frozen=True, slots=True)
 class Generation(Generic[File]):
-    """How the columns of a file version are read."""
+    """The reader of the columns of a file version."""
 
     field_reader: Callable[[File, Field, Mapping[FieldId, int]], ReadRows]
     """See `pennon.file.container.opened_file.OpenedFile.field_reader`."""

@@ -1,4 +1,4 @@
-"""Whether Arrow data is what its types say, checked before it is written.
+"""Validation of Arrow data before it is written.
 
 Arrow arrays are made by many programs, and nobody checks them on the way: offsets may fall, text may be
 no UTF-8, an index may point past its dictionary.  Written unread, one such row makes a table that

@@ -1,4 +1,4 @@
-"""What the files of a write do not hold of its rows: counted, for one warning.
+"""Values that the files of a write cannot hold: counted, for one warning.
 
 Only version 0.1 has such losses (`pennon.file.v0_1.losses`).  A job has many writers, on many
 threads, and warns once of all that they lose.
@@ -25,7 +25,7 @@ _READ_BACK = {
 
 @dataclass(slots=True)
 class Losses:
-    """How often each path had something that is lost, by what it was."""
+    """The number of lost values by path and cause."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -36,7 +36,7 @@ class Losses:
             self.counts[path, what] = self.counts.get((path, what), 0) + rows
 
     def add(self, other: Losses) -> None:
-        """Count what others counted, in whatever thread."""
+        """Add counts from another thread."""
         with self._lock:
             for (path, what), rows in other.counts.items():
                 self.count(path, what, rows)

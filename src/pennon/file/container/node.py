@@ -18,7 +18,7 @@ from pennon.schema.field import Field
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where in the tree of a field a reader stands."""
+    """The position of a reader in the tree of a field."""
 
     file: FileSource
     column_of: Mapping[FieldId, int]

@@ -25,7 +25,7 @@ AtOnce: TypeAlias = tuple[ByteRequest, Callable[[pa.Buffer], pa.Array | None]]
 
 
 class ReadsAtOnce(ABC):
-    """What reads rows of one field, and some of them without steps."""
+    """A reader of rows of one field that serves some rows without steps."""
 
     __slots__ = ()
 

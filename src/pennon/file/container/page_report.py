@@ -1,4 +1,4 @@
-"""What there is to say of a page: its layout, its encodings, and what each of its bytes is for."""
+"""A report about a page: its layout, its encodings, and the use of each of its bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
-    """What is known of a page.
+    """A report about one page.
 
     ``encodings`` are (what, how) pairs; an unreadable page has one that says why.  ``blobs`` are the
     stretches of the file that values outside the page lie in, None if nobody looked.
@@ -52,7 +52,7 @@ class PageReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What is known of a file of version 0.1: its pages, and all parts that are none."""
+    """A report about a file of version 0.1: its pages, and all parts that are no pages."""
 
     pages: list[PageReport]
     parts: list[Part]

@@ -1,4 +1,4 @@
-"""What a caller may say of how a data file is cut; each file version takes its own."""
+"""The options that cut a data file into pages; each file version takes its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ROWS_PER_GROUP: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """How much of a column gathers before a page is cut, and how much a page may hold.
+    """The size at which a page of a column is cut, and the most that a page may hold.
 
     Files of version 2.0 may have zone maps of their columns, by which Pennon skips rows; no release
     of pylance reads such a file.

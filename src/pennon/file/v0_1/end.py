@@ -1,4 +1,4 @@
-"""What stands behind the pages of a file of version 0.1, as bytes.
+"""The parts behind the pages of a file of version 0.1, as bytes.
 
 Source: `pennon.file.v0_1.metadata` draws it; the order is the oracle's.
 """
@@ -89,7 +89,7 @@ def serialize_end(
 
 @dataclass(slots=True)
 class _End:
-    """How far the file is written."""
+    """The position up to which the file is written."""
 
     position: int
 

@@ -1,4 +1,4 @@
-"""Who owns which bytes of a file of version 0.1; see `pennon.file.inspect`."""
+"""A map of the bytes of a file of version 0.1; see `pennon.file.inspect`."""
 
 from __future__ import annotations
 

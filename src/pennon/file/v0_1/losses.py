@@ -1,4 +1,4 @@
-"""What a file of version 0.1 does not hold of the rows that are written.
+"""Values of written rows that a file of version 0.1 cannot hold.
 
 A page has no validity.  A NULL number becomes what lies under it (mostly 0), a NULL list an empty one
 or what lies under it, a NULL struct one of such values.  NULL text and empty text are the same:

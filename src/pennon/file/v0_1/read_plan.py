@@ -1,4 +1,4 @@
-"""How rows of a field of version 0.1 would be read, in words."""
+"""The read plan of a field of version 0.1, in words."""
 
 from __future__ import annotations
 

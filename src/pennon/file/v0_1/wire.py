@@ -29,7 +29,7 @@ from pennon.schema.wire import parse_fields, serialize_fields, serialize_metadat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatisticsPlace:
-    """Where the statistics lie: rows of a page table, one for each field of their ``schema``."""
+    """The position of the statistics: rows of a page table, one for each field of their ``schema``."""
 
     page_table: int
     message: file_pb2.Metadata.StatisticsMetadata
@@ -42,7 +42,7 @@ class StatisticsPlace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metadata:
-    """What the metadata of a file says, checked as far as it can be without the rest of the file."""
+    """The metadata of a file, checked as far as possible without the rest of the file."""
 
     borders: Int64Array
     """Row group g has the rows ``[borders[g], borders[g + 1])``."""
@@ -86,7 +86,7 @@ def _borders(offsets: object) -> Int64Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileManifest:
-    """What the manifest in a file says of its fields; parsed as far as it is asked for."""
+    """The fields in the manifest of a file; parsed on demand."""
 
     message: file_pb2.Schema
 

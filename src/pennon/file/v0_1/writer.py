@@ -116,7 +116,7 @@ class RowGroupWriter(FileWriter[_Slab]):
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
 
     def _write_groups(self, batch: pa.RecordBatch) -> None:
-        """Write rows as row groups, the last of which may be smaller."""
+        """Write rows as row groups; the last one may be smaller."""
         borders = np.append(np.arange(0, batch.num_rows, self._group), batch.num_rows)
         borders = borders.astype(np.int64)
         pages = Pages(self._dictionaries.indices, self._look)

@@ -1,4 +1,4 @@
-"""Which columns a schema's fields are stored in, for a file that stands alone.
+"""The columns that store a schema's fields, in a file that stands alone.
 
 In version 2.0 every field has a column, parents before children, in the order of the schema:
 

@@ -1,4 +1,4 @@
-"""How rows of a field of version 2.0 would be read, in words."""
+"""The read plan of a field of version 2.0, in words."""
 
 from __future__ import annotations
 

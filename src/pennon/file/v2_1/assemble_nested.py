@@ -26,7 +26,7 @@ _PLAIN = (Layer.ALL_VALID_ITEM,)
 
 
 def path_types(path: Path, tree: Tree) -> tuple[pa.DataType, ...]:
-    """Return the type of the array around each field of ``path``, of which the tree is the top.
+    """Return the type of the array around each field of ``path``, which begins at the tree's top.
 
     That is the type of the field itself where the tree has no other leaf, else one with nothing but
     the way down to this leaf.

@@ -64,7 +64,7 @@ class Tree:
 
     @classmethod
     def of(cls, field: Field, column_of: Mapping[FieldId, int] | None = None) -> Tree:
-        """Build the tree of a field; what has a column of its own is a leaf, whatever it has below.
+        """Build the tree of a field; a field with a column of its own is a leaf, even with fields below it.
 
         Raises FormatError for fields below one whose type has none.
         """

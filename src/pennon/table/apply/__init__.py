@@ -1,4 +1,4 @@
-"""What a transaction makes of a table: the next manifest.  Pure; no I/O.
+"""Apply a transaction to a table: the next manifest.  Pure; no I/O.
 
 Fragment ids are never used twice, also not by an overwrite, so that nothing that remembers a
 fragment by its id (an index, a cache) can mistake another for it.  The highest id ever used is

@@ -1,4 +1,4 @@
-"""What new fragments must be to fit a table."""
+"""Checks of new fragments against a table."""
 
 from __future__ import annotations
 

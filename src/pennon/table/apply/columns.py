@@ -66,7 +66,7 @@ def merge(head: Manifest, operation: Merge, around: ApplyContext) -> Manifest:
 
 
 def _merged(old: Fragment, given: Fragment, version: int) -> Fragment:
-    """Return a fragment with its new files, all rows of which count as updated then."""
+    """Return a fragment with its new files; all of its rows count as updated then."""
     if old.files == given.files:
         return old
     return all_updated(replace(old, files=given.files), version)

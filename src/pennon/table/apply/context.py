@@ -1,4 +1,4 @@
-"""What a new manifest takes from outside of the table and the transaction."""
+"""Inputs of a new manifest from outside of the table and the transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _read_inline(sequence: Sequence) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ApplyContext:
-    """What a new manifest takes from outside of the table and the transaction.
+    """Inputs of a new manifest from outside of the table and the transaction.
 
     ``stable_row_ids`` counts for new tables only, ``file_version`` for new and overwritten ones
     that get no data files.  ``complete`` fills in the row counts of a fragment whose writer left

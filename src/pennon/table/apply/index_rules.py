@@ -1,4 +1,4 @@
-"""Which indices a new version still has, and which fragments they may be believed for.
+"""The indices that a new version keeps, and the fragments that they cover there.
 
 Source: `Transaction::build_manifest` in rust/lance/src/dataset/transaction.rs, Lance repository.
 """

@@ -21,7 +21,7 @@ from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_vers
 
 
 def created_versions(fragment: Fragment, around: ApplyContext) -> RowIds:
-    """Return the version that each row of a fragment was created in; 1 where nobody says."""
+    """Return the version that each row of a fragment was created in; 1 if it is not stored."""
     rows = fragment.physical_rows or 0
     if fragment.created_at_versions is None:
         return np.ones(rows, np.uint64)
@@ -37,7 +37,7 @@ def updated_versions(fragment: Fragment, around: ApplyContext) -> RowIds:
 
 
 def all_updated(fragment: Fragment, version: int) -> Fragment:
-    """Return a fragment every row of which is updated in a version."""
+    """Return a fragment with all rows updated in a version."""
     rows = fragment.physical_rows
     if fragment.row_ids is None or not rows:
         return fragment
@@ -47,7 +47,7 @@ def all_updated(fragment: Fragment, version: int) -> Fragment:
 def some_updated(
     fragment: Fragment, bitmap: bytes | None, version: int, around: ApplyContext
 ) -> Fragment:
-    """Return a fragment of which the rows in a roaring bitmap are updated in a version."""
+    """Return a fragment with the rows of a roaring bitmap updated in a version."""
     if bitmap is None or fragment.row_ids is None:
         return fragment
     versions = updated_versions(fragment, around)

@@ -49,7 +49,7 @@ def append(head: Manifest, operation: Append, around: ApplyContext) -> Manifest:
 
 
 def delete(head: Manifest, operation: Delete, around: ApplyContext) -> Manifest:
-    """Give fragments their new deletion files, and leave out those of which nothing is left."""
+    """Give fragments their new deletion files, and leave out fragments without live rows."""
     old = by_id(around.completed(head))
     updated = {
         fragment.id: replace(known(old, fragment.id), deletion_file=fragment.deletion_file)

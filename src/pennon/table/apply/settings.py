@@ -96,7 +96,7 @@ def update_bases(head: Manifest, operation: UpdateBases, around: ApplyContext) -
 
 
 def with_new_bases(old: Iterable[BasePath], new: Iterable[BasePath]) -> tuple[BasePath, ...]:
-    """Return base paths and further ones, of which those with id 0 get the next one.
+    """Return base paths and further ones; each with id 0 gets the next id.
 
     Raises ArgumentError if an id, a name or a path is there already.
     """

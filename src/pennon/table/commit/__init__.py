@@ -1,1 +1,1 @@
-"""How a transaction becomes a version: the loop, the judgement of conflicts, the put."""
+"""Commit a transaction as a version: the loop, the judgement of conflicts, the put."""

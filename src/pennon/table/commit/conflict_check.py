@@ -54,7 +54,7 @@ class PendingCommit:
         return replace(self, transaction=rebased, wire=serialize_transaction(rebased))
 
     def put_file(self, store: CommitStore) -> None:
-        """Write the transaction's file, which nobody reads until a manifest names it."""
+        """Write the transaction's file, which readers do not see until a manifest names it."""
         store.put(transaction_path(self.transaction.file_name), self.wire)
 
     def check_files(self, store: CommitStore, head: Manifest | None) -> None:
@@ -142,7 +142,7 @@ def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVers
 def check_same_table(
     store: CommitStore, base: Manifest, location: ManifestLocation, head: Manifest
 ) -> None:
-    """Raise IncompatibleConflict if the table is not the one of which ``base`` was read.
+    """Raise IncompatibleConflict if the table is not the one that ``base`` was read from.
 
     A table that was dropped and made anew under the same name has versions of the same numbers.
     """

@@ -1,4 +1,4 @@
-"""Whether a transaction may be committed on top of one that it did not know of.
+"""The judgement whether a transaction may be committed on top of one that it did not know of.
 
 The rules are a table: a row for each operation that this writer wants to commit, a column for each
 that another may have committed since this one read the table.  `LETTERS`, at the end, says what a
@@ -91,7 +91,7 @@ RULES = _read_matrix(MATRIX)
 
 
 class Verdict(Enum):
-    """What stands between two transactions."""
+    """The relation of two transactions: compatible, or the kind of conflict."""
 
     COMPATIBLE = "."
     REBASE = "d"
@@ -123,7 +123,7 @@ def _same_fragment(mine: Operation, other: Operation) -> Verdict:
 
 
 def _same_rows(mine: Operation, other: Operation) -> Verdict:
-    """Rows of one fragment: deletions can be united, whatever else happened to it cannot."""
+    """Judge changes of rows of one fragment: two deletions can be united, other changes cannot."""
     shared = touched(mine) & touched(other)
     if not shared:
         return Verdict.COMPATIBLE
@@ -250,7 +250,7 @@ def _schema_meets_rows(mine: Operation, other: Operation) -> Verdict:
 
 
 def _written(operation: Operation) -> frozenset[FieldId]:
-    """Return the fields of which an operation brings new values."""
+    """Return the fields that get new values from an operation."""
     match operation:
         case Append(fragments=fragments) | Update(new=fragments):
             files = (file for fragment in fragments for file in fragment.files)

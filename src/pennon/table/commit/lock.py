@@ -43,7 +43,7 @@ class LockedStore(ForwardingStore):
                 self._put_alone(path, data)
 
     def _put_alone(self, path: str, data: bytes) -> None:
-        """Write an object unless it is there: nobody else makes it meanwhile."""
+        """Write an object unless it exists; a lock keeps other writers out meanwhile."""
         try:
             self.inner.read_whole(path)
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""How a commit lands.
+"""The commit loop: rebase, put the manifest, retry.
 
 ::
 
@@ -84,7 +84,7 @@ LONG_AGO = 0
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """How to commit.
+    """Options of a commit.
 
     ``naming``, ``stable_row_ids`` count for a new table; ``file_version`` for a new or overwritten
     one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0

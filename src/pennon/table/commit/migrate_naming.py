@@ -29,7 +29,7 @@ from pennon.table.versions import ManifestLocation, list_locations, read_manifes
 
 
 class MigrateStore(CommitStore, Deletes, Protocol):
-    """What a migration asks of a store."""
+    """The store operations that a migration of manifest names uses."""
 
 
 def migrate_to_v2(store: MigrateStore) -> int:

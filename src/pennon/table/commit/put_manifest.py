@@ -52,11 +52,11 @@ _READ_BACKS = 3
 
 
 class CommitStore(Reads, Writes, CreatesIfAbsent, Protocol):
-    """What a commit asks of a store; it cannot delete."""
+    """The store operations that a commit uses; deletion is not among them."""
 
 
 class _Holder(Enum):
-    """Whose manifest lies under the name that we wanted."""
+    """The owner of the manifest that has the name that we wanted."""
 
     OURS = 1
     ANOTHER = 2
@@ -245,7 +245,7 @@ def _holder(
 
 
 def _read_granted(store: CommitStore, location: ManifestLocation) -> Manifest | None:
-    """Read the manifest of a version that we want to make; None if nobody has made it.
+    """Read the manifest of the version that we want to make; None if it does not exist.
 
     A manifest store grants a version once, whatever its name: while a table goes over to scheme V2, another
     may have got it under the old name.

@@ -34,7 +34,7 @@ _NAMES = {
 
 
 class DynamoError(StoreError):
-    """What DynamoDB refused or did not answer; ``code`` is its name for that, or botocore's."""
+    """A refusal or a failure of DynamoDB; ``code`` is its name for that, or botocore's."""
 
     code = ""
 

@@ -1,4 +1,4 @@
-"""What is asked of an external manifest store: a table of keys that grants each key once.
+"""The interface of an external manifest store: a table of keys that grants each key once.
 
 It remembers, for each version of a table, the path of its manifest.  Four verbs are enough, so that
 any database that can insert a row unless it is there can be one (`pennon.testing.ManifestStoreContract`
@@ -29,7 +29,7 @@ _STAGED = re.compile(r"(.+\.manifest)-[0-9A-Za-z-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where the manifest of a version lies.
+    """The location of the manifest of a version.
 
     ``path``: ``_versions/{...}.manifest``, or ``_versions/{...}.manifest-{uuid}`` as long as the
     commit is half done.  ``size_bytes`` is None where an older writer left it out.
@@ -75,7 +75,7 @@ class ManifestStore(Protocol):
 
 
 def new_staging_path(final: str) -> str:
-    """Return a name that nobody else chooses, for a manifest that is to be ``final``."""
+    """Return a unique path for a manifest that is to be ``final``."""
     return f"{final}-{uuid.uuid4()}"
 
 

@@ -227,7 +227,7 @@ class GrantedVersions:
 
 
 def grants_versions(store: object) -> bool:
-    """Return whether a manifest store grants the versions of a store, whatever is around it."""
+    """Return whether a manifest store grants the versions of a store, below any wrappers."""
     while isinstance(store, ForwardingStore) and not isinstance(store, ExternalStore):
         store = store.inner
     return isinstance(store, ExternalStore)

@@ -57,7 +57,7 @@ R = TypeVar("R")
 
 
 class RefStore(Opens, Lists, Writes, CreatesIfAbsent, Protocol):
-    """What tags and branches ask of a store; to drop one is clean-up's."""
+    """The store operations that tags and branches use; clean-up drops them."""
 
 
 def check_tag_name(name: str) -> str:

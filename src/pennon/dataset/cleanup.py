@@ -1,4 +1,4 @@
-"""What clean-up tells: what went, and what would go."""
+"""Results of a clean-up: the files and versions removed, or to be removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CleanupStats:
-    """How much a clean-up took away; manifests count among the bytes."""
+    """The number of files and bytes that a clean-up removed; manifests count among the bytes."""
 
     bytes_removed: int = 0
     old_versions: int = 0
@@ -69,7 +69,7 @@ class CleanupReferencedBranch:
 
 @dataclass(frozen=True, slots=True)
 class CleanupExplanation:
-    """What `LanceDataset.cleanup_old_versions` would do now."""
+    """A dry run of `LanceDataset.cleanup_old_versions`."""
 
     read_version: int
     stats: CleanupStats

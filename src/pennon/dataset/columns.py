@@ -17,7 +17,7 @@ _ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.Data
 
 
 class AlterColumn(TypedDict):
-    """What `LanceDataset.alter_columns` is to do with a column; only ``path`` must be there."""
+    """A change of one column for `LanceDataset.alter_columns`; only ``path`` must be there."""
 
     path: str
     name: NotRequired[str | None]

@@ -65,7 +65,7 @@ class CompactionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CompactionMetrics:
-    """What a compaction took away and added; deletion files count as files."""
+    """The number of files and fragments that a compaction removed and added; deletion files count as files."""
 
     fragments_removed: int = 0
     fragments_added: int = 0
@@ -84,7 +84,7 @@ class CompactionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class RewriteResult:
-    """What came of one task: the fragments it read, and those it wrote.
+    """The result of one task: the fragments that it read, and those that it wrote.
 
     ``row_addrs``: which rows those are, where indices stay as they are.
     """
@@ -269,7 +269,7 @@ def _options(dataset: DatasetBase, given: Mapping[str, Any]) -> CompactOptions:
 
 
 def _with_version(task: CompactTask) -> CompactOptions:
-    """Return the options with the file version that the table has now, whatever becomes of it."""
+    """Return the options with the file version that the table has now."""
     given = asdict(task.options)
     return CompactOptions(**{**given, "data_storage_version": str(task.write.version)})
 

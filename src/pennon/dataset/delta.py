@@ -1,4 +1,4 @@
-"""What changed between two versions: pylance's ``DatasetDelta``."""
+"""Row changes between two versions: pylance's ``DatasetDelta``."""
 
 from __future__ import annotations
 

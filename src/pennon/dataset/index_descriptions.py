@@ -1,4 +1,4 @@
-"""What the indices of a table are of, and how much of it they cover."""
+"""Descriptions of a table's indices: columns, kinds, coverage."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def vector_index_of(snapshot: Snapshot, column: str) -> str:
 
 
 def _files(snapshot: Snapshot, segment: Index) -> IndexFiles:
-    """Return the files of a segment, of which nothing is remembered."""
+    """Return the files of a segment without any cached part."""
     return snapshot.index_files(segment, made_now)
 
 

@@ -416,7 +416,7 @@ def _entries(segments: Iterable[Index]) -> Sequence[table_indices.Index]:
 
 
 def _descriptions() -> Any:
-    """Return the module that describes indices: it loads operations, which whoever opens a table need not."""
+    """Return the module that describes indices; it loads operations, which opening a table must not."""
     from pennon.dataset import index_descriptions  # noqa: PLC0415 - saves operations at open
 
     return index_descriptions

@@ -45,7 +45,7 @@ class DatasetMaintenance(DatasetBase):
         storage_options: dict[str, str] | None = None,
         ignore_not_found: bool | None = None,
     ) -> None:
-        """Delete a table, all of its versions, tags and branches, and whatever lies in its folder.
+        """Delete a table, all of its versions, tags and branches, and everything else in its folder.
 
         Tables that were cloned from it, but not deeply, lose their files.
 

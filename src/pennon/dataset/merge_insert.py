@@ -28,7 +28,7 @@ from pennon.table.manifest import Manifest
 
 
 class MergeResult(TypedDict):
-    """What a merge did."""
+    """The number of rows that a merge inserted, updated and deleted."""
 
     num_inserted_rows: int
     num_updated_rows: int

@@ -1,4 +1,4 @@
-"""What a commit does, as a value: pylance's ``LanceOperation`` and ``Transaction``."""
+"""A commit's operation as a value: pylance's ``LanceOperation`` and ``Transaction``."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LanceOperation(metaclass=Unfinished):
     """The operations that a transaction may hold."""
 
     class BaseOperation:
-        """What all operations are; by itself, one that users do not make."""
+        """The base class of all operations; users make its subclasses only."""
 
     @dataclass
     class Append(BaseOperation):

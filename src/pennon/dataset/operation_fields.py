@@ -32,7 +32,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """How values go over: from users to the table layer, and back."""
+    """A pair of functions that convert values from users to the table layer, and back."""
 
     to_table: Convert
     to_user: Convert

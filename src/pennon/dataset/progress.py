@@ -1,4 +1,4 @@
-"""Being told how a write goes on (pylance's ``lance.progress``)."""
+"""Progress of writes (pylance's ``lance.progress``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FileSystemFragmentWriteProgress(FragmentWriteProgress):
     PROGRESS_EXT = ".in_progress"
 
     def __init__(self, base_uri: str, metadata: dict[str, str] | None = None) -> None:
-        """Take the folder, and whatever else the ``.in_progress`` files shall hold."""
+        """Take the folder, and further values for the ``.in_progress`` files."""
         self._base = Path(os.fspath(base_uri).removeprefix("file://"))
         self._metadata = metadata or {}
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class DeleteResult(TypedDict):
-    """What a delete did."""
+    """The result of a delete."""
 
     num_deleted_rows: int
 
 
 class UpdateResult(TypedDict):
-    """What an update did."""
+    """The result of an update."""
 
     num_rows_updated: int
 

@@ -18,7 +18,7 @@ from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment
 
 
 class DatasetStats(TypedDict):
-    """How many fragments there are, small ones among them, and how many rows are deleted."""
+    """The number of fragments, of small ones among them, and of deleted rows."""
 
     num_deleted_rows: int
     num_fragments: int

@@ -26,7 +26,7 @@ D = TypeVar("D", bound=DatasetBase)
 
 
 class BulkCommitResult(TypedDict, Generic[D]):
-    """What `LanceDataset.commit_batch` returns: the version made, and the one transaction."""
+    """The result of `LanceDataset.commit_batch`: the new version, and the one transaction."""
 
     dataset: D
     merged: Transaction
@@ -114,7 +114,7 @@ class DatasetTransactions(DatasetBase):
         return cls.of_snapshot(request.uri, request.snapshot(manifest), request.storage_options)
 
     def read_transaction(self, version: int) -> Transaction | None:
-        """Return the transaction that made a version, None if nobody kept it."""
+        """Return the transaction that made a version; None if it was not kept."""
         return self._transaction_of(read_manifest(self._snapshot.store, version))
 
     def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:

@@ -1,4 +1,4 @@
-"""What indices of vectors are trained to, in files of their own (pylance's ``lance.indices``)."""
+"""Trained models of vector indices, in files of their own (pylance's ``lance.indices``)."""
 
 from __future__ import annotations
 

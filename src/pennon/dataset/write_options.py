@@ -1,4 +1,4 @@
-"""How data is written: every argument of the functions that write, once, with its default and unit."""
+"""Write options: every argument of the functions that write, once, with its default and unit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def with_statistics(made: Snapshot, asked: bool | None = None) -> Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What a caller says about a write; `pennon.write_dataset` tells what each means.
+    """The options of a write; `pennon.write_dataset` describes each of them.
 
     Sizes are in bytes.  None leaves the choice to the table, or else to Pennon.
     """
@@ -96,7 +96,7 @@ class WriteOptions:
     auto_statistics: bool | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense, whatever the data and the table are."""
+        """Refuse combinations that are invalid for all data and tables."""
         if self.target_bases and self.target_all_bases:
             message = "either target_bases or target_all_bases, not both"
             raise ArgumentError(message)

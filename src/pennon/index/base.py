@@ -1,4 +1,4 @@
-"""What a scalar index is to whoever asks one."""
+"""The interface of scalar indices: questions and answers."""
 
 from __future__ import annotations
 

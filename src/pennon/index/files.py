@@ -60,7 +60,7 @@ class Remember(Protocol):
 
 
 class Parts(Protocol):
-    """What a memory keeps, as `pennon.core.cache.Cache` does."""
+    """A cache of index parts, as `pennon.core.cache.Cache` is one."""
 
     def get_each(self, keys: Sequence[Hashable], /) -> list[Any | None]:
         """Return the values of keys, None for each that is not known."""
@@ -86,7 +86,7 @@ def _no_bytes(_: object) -> int:
 
 
 class Watch(Protocol):
-    """Who is told what asking an index costs."""
+    """A callback for the reads and comparisons of an index."""
 
     def count(self, path: str, requests: Sequence[ByteRequest]) -> None:
         """Take note of one round of reads."""
@@ -109,7 +109,7 @@ _WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def watched(watch: Watch | None) -> Iterator[None]:
-    """Tell somebody what is read of indices within the block; None: nobody else than before."""
+    """Report index reads within the block to a watch; None: to the current one."""
     token = _WATCH.set(watch or _WATCH.get())
     try:
         yield
@@ -149,7 +149,7 @@ class IndexFiles:
         return IndexFile(opened.data, opened.source)
 
     def side_by_side(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """Return what work gives for items, each of which reads; a remote store is asked for all at once."""
+        """Return the results of a function for items that each read; a remote store reads all of them at once."""
         if self.pool_spec is None:
             return [work(item) for item in items]
         contexts = [copy_context() for _ in items]  # a thread of a pool does not know who watches

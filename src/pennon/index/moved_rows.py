@@ -1,4 +1,4 @@
-"""Where the rows are now that an index names, if compactions left the index as it was.
+"""Map row addresses in an index to current addresses after deferred compactions.
 
 Each version of the fragment reuse index is a map of its own: the kept rows of the old fragments are
 those of the new ones, in order; the other rows of the old fragments are gone, and all rows of other
@@ -29,7 +29,7 @@ _MOST = 1 << 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MovedRows:
-    """What compactions did that left the indices as they were, oldest first."""
+    """The effects of compactions that left the indices unchanged, oldest first."""
 
     versions: tuple[ReuseVersion, ...]
     maps: tuple[RowMap, ...]

@@ -99,7 +99,7 @@ def starts_of_equal(values: pa.Array[Any]) -> Int64Array:
 
 
 def least_and_greatest(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar]:
-    """Return the least and the greatest of values without NULLs, of which there is one."""
+    """Return the least and the greatest of at least one value; NULLs are not allowed."""
     numbers = numbers_of(values)
     if numbers is not None:
         return values[int(numbers.argmin())], values[int(numbers.argmax())]
@@ -163,7 +163,7 @@ def rows_of(values: Values, places: Int64Array) -> Values:
 
 
 def merged(runs: Sequence[Iterator[Values]]) -> Iterator[Values]:
-    """Yield the values of runs, each of which is in order, in order; a block of each is held."""
+    """Merge sorted runs: yield their values in order; a block of each run is held."""
     waiting = list(runs)
     held: list[Values] = []
     while True:

@@ -1,4 +1,4 @@
-"""Where rows that an index names are now: each range of old numbers has a range of new ones, or none.
+"""A map from old row numbers to new ones: each range of old numbers has a range of new ones, or none.
 
 A row that no range has is gone.  To keep the rows of some fragments and drop all others is such a map, too.
 """

@@ -110,7 +110,7 @@ class RowSet:
         return RowSet(*common_ranges(self.starts, self.lasts, other.starts, other.lasts))
 
     def count_common(self, other: RowSet) -> int:
-        """Return how many numbers are in both sets, of which one is without end at most."""
+        """Return how many numbers are in both sets; at most one of the sets is unbounded."""
         return count_common(self.starts, self.lasts, other.starts, other.lasts)
 
     def within(self, first: np.uint64, last: np.uint64) -> RowSet:
@@ -195,7 +195,7 @@ def of_fragments(fragment_ids: Iterable[int]) -> RowSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What is known of the rows for which a condition is true: ``must`` are, no others than ``may`` can be.
+    """The answer of an index: ``must`` are certain matches, ``may`` are possible matches.
 
     A row that may and must not be is one to test.  Of an exact answer both sets are one.
     """

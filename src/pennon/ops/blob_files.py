@@ -45,7 +45,7 @@ _PIECE_BYTES: Final = 16 * MIB
 
 
 class ExternalBlobs(Enum):
-    """What becomes of blobs that a caller names by a URI."""
+    """The treatment of blobs that a caller names by a URI."""
 
     REFERENCE = "reference"
     INGEST = "ingest"
@@ -63,7 +63,7 @@ class ExternalBlobs(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BlobRule:
-    """How blobs are written; it pickles.
+    """The rule that decides how blobs are written; it pickles.
 
     ``bases``: base paths of the table, in which blobs may stay.  ``outside``: they may stay anywhere.
     ``pack_bytes``: how large a file of blobs gets, whatever the column says.

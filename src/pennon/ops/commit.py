@@ -33,7 +33,7 @@ from pennon.table.versions import read_manifest
 
 @dataclass(frozen=True, slots=True)
 class CommitPolicy:
-    """What the caller may choose about a commit.
+    """Options of a commit that callers may choose.
 
     ``max_retries`` is how often the race for a version may be lost; an overwrite with 0 retries is
     strict: nobody may have committed since its read version.  After ``timeout_s`` seconds no further

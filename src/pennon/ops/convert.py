@@ -44,7 +44,7 @@ from pennon.table.versions import read_manifest
 
 @dataclass(frozen=True, slots=True)
 class ConvertTask:
-    """What it takes to rewrite the fragments of a version; it pickles."""
+    """A task that rewrites the fragments of a version; it pickles."""
 
     snapshot: Snapshot
     write: WriteTask

@@ -1,4 +1,4 @@
-"""Whether data fits a table, and making it fit.
+"""Fit data to a table: check columns and types, and cast.
 
 The rules of an append, as measured on pylance 14.0.2 (format-facts 0, row 9):
 

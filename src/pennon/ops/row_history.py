@@ -1,4 +1,4 @@
-"""What rows of tables with stable row ids take along when they move: ids, and two versions each.
+"""Row ids and row versions of tables with stable row ids: carried along when rows move.
 
 A row's version of creation is 1 where its fragment does not say it, and its version of last change
 is then that of its creation.
@@ -26,7 +26,7 @@ from pennon.table.row_ids.encode_wire import encode_row_ids, encode_row_versions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowHistory:
-    """Of each of some rows: its id, the version that made it, the version that changed it last."""
+    """The id, the creating version and the last updating version of each of some rows."""
 
     ids: RowIds
     created: RowIds

@@ -20,7 +20,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Task(Protocol[R_co]):
-    """Work in numbered pieces, which touch nothing of one another."""
+    """Work in numbered pieces that are independent of each other."""
 
     def run(self, number: int) -> R_co:
         """Do the piece of that number."""

@@ -1,4 +1,4 @@
-"""Whatever a caller has, as a stream of Arrow record batches."""
+"""Convert user input to a stream of record batches."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _dataset(data: Any) -> pa.RecordBatchReader:
 
 
 def _scan_options(data: Any) -> dict[str, int]:
-    """Return how a pyarrow dataset of wide rows is read: in small batches, few of which are read ahead.
+    """Return the options of a pyarrow dataset of wide rows: small batches, and little read-ahead.
 
     By its own defaults 16 batches of 131,072 rows of each of 4 files wait in memory.
     """

@@ -56,7 +56,7 @@ UNASSIGNED_FRAGMENT = FragmentId(0)
 
 
 class WriteMode(Enum):
-    """What happens to the rows that are already there."""
+    """The treatment of existing rows: create, append or overwrite."""
 
     CREATE = "create"
     APPEND = "append"
@@ -75,7 +75,7 @@ class WriteMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What it takes to write data files; it pickles, and knows nothing of commits.
+    """A task that writes data files; it pickles, and is independent of commits.
 
     ``schema`` has the table's field ids, and is what the data has (an append may lack columns).
     """
@@ -188,7 +188,7 @@ def _newest(store: Store) -> Manifest | None:
 def version_of_table(
     base: Manifest | None, mode: WriteMode, asked: FileVersion | None
 ) -> FileVersion | None:
-    """Return the version of the new data files; None if the table is new and nobody asks.
+    """Return the version of new data files; None if the table is new and the caller names none.
 
     What the caller asks for goes first, then what the table's files are.  An overwrite replaces all
     rows, so where Pennon does not write the table's version it takes the newest that it writes; an
@@ -343,7 +343,7 @@ def _page_limits(task: WriteTask) -> PageLimits:
 
 
 def new_file_name() -> str:
-    """Return a name that nobody else will choose: 24 binary digits, 26 hexadecimal ones.
+    """Return a unique name: 24 binary digits, 26 hexadecimal ones.
 
     Object stores spread their load by the first characters of a name; binary digits there spread
     it finely.  Source: ledger (measured on pylance 14.0.2).

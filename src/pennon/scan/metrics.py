@@ -33,7 +33,7 @@ _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 
 @dataclass(slots=True)
 class Meter:
-    """What was read so far.
+    """A counter of the bytes and requests of a scan so far.
 
     ``rounds`` are reads that asked for at least one byte, ``requests`` what a store gets for them:
     ranges that lie close are one request (a local file has none; what an object store would get is
@@ -144,7 +144,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ScanStatistics:
-    """What a scan read, for who asked to be told; pylance's names."""
+    """The statistics of a scan for a callback; pylance's names."""
 
     iops: int
     requests: int

@@ -103,7 +103,7 @@ class SqlPredicate:
 
     @cached_property
     def is_never_true(self) -> bool:
-        """Return whether no row can pass, whatever is in it."""
+        """Return whether no row can pass, for every content."""
         return not self.pruner.can_match({})
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:

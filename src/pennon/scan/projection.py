@@ -53,7 +53,7 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What is read from data files (``read``: a schema with ids) and what is shown, in order."""
+    """The columns to read (``read``: a schema with ids) and the columns to show, in order."""
 
     read: Schema
     columns: tuple[OutputColumn, ...]

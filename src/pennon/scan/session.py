@@ -1,4 +1,4 @@
-"""What the datasets of one session share: opened files, what was learned of them, deleted rows.
+"""The shared state of a session's datasets: opened files, learned sizes, deleted rows.
 
 Everything lies in one memory that is bounded in bytes (`pennon.core.cache`).  Its keys hold the identity
 of the file that a value comes from (`pennon.io.store.Opens.identity`), so datasets, versions and

@@ -158,7 +158,7 @@ class Snapshot:
         return _open_index_file(self.store, self._identities, self.session, path, size_bytes)
 
     def index_files(self, index: Index, remember: Remember) -> IndexFiles:
-        """Return the files of a segment of an index; nobody is asked how long they are, if its entry says so.
+        """Return the files of an index segment; makes no request if its entry has their sizes.
 
         They do not keep the session alive, which remembers them: it would hold itself, and all that it has mapped.
         """

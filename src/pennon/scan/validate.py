@@ -1,4 +1,4 @@
-"""Whether a version of a table is whole: its files are there, agree, and hold what is said."""
+"""Validate a version of a table: its files exist, agree, and hold the rows that the manifest names."""
 
 from __future__ import annotations
 

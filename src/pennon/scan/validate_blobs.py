@@ -1,4 +1,4 @@
-"""Whether the blobs of version 2 of a fragment lie within their files, and whether these are there."""
+"""Validate that the blobs of version 2 of a fragment lie within their files, and that these exist."""
 
 from __future__ import annotations
 

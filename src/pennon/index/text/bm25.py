@@ -1,4 +1,4 @@
-"""How well a document fits a query: BM25 with k1 = 1.2 and b = 0.75, in floats of 32 bits as pylance counts.
+"""The score of a document for a query: BM25 with k1 = 1.2 and b = 0.75, in float32 as pylance counts.
 
 ::
 
@@ -26,7 +26,7 @@ _HALF: Final = np.float32(0.5)
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of all documents together; ``having``: how many have each token of a query."""
+    """Statistics of all documents together; ``having``: how many have each token of a query."""
 
     documents: int
     tokens: int

@@ -1,4 +1,4 @@
-"""What characters are to full text: which make tokens, and which tokens nobody looks for.
+"""Character classes of full-text search, and stop words.
 
 The table ``stop_words.txt`` beside this module was measured on pylance 14.0.2: a line each has a language, a tab, and
 words.  It is read when a text is first looked at.
@@ -48,7 +48,7 @@ def lower(text: str) -> str:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Return the words of a language that nobody looks for; none of one that is not known."""
+    """Return the stop words of a language; none for an unknown one."""
     return _all_stop_words().get(language, frozenset())
 
 

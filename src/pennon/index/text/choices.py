@@ -1,4 +1,4 @@
-"""What the maker of a full-text index chose, by pylance's names: tokenizer, documents, format of the files.
+"""The settings of a new full-text index, by pylance's names: tokenizer, documents, format of the files.
 
 ======================================  ==================================================================
 ``analyzer="code"``                     the tokenizer ``code``, without stems and stop words

@@ -1,4 +1,4 @@
-"""What the entry of a full-text index in the manifest says of its settings; of some it says nothing.
+"""The settings of a full-text index in its manifest entry; some are not stored there.
 
 Source: reference index-scalar, 13.1.
 """

@@ -68,7 +68,7 @@ NOTHING: Final = Hits(np.empty(0, np.uint64), np.empty(0, np.float32))
 
 
 def together(found: Sequence[Hits]) -> Hits:
-    """Return hits of which none names a document of another."""
+    """Return the hits of several partitions; no document is in two of them."""
     filled = [each for each in found if len(each)]
     if len(filled) < 2:
         return filled[0] if filled else NOTHING
@@ -140,7 +140,7 @@ class Best:
         self.least = -np.inf
 
     def add(self, hits: Hits) -> None:
-        """Take hits of which none was given before."""
+        """Take new hits, none of which was given before."""
         if not len(hits):
             return
         self._held.append(hits)

@@ -65,7 +65,7 @@ class Inverted:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """Return what `LanceDataset.index_statistics` says of it; nothing of one without documents."""
+        """Return the answer of `LanceDataset.index_statistics`; an empty one without documents."""
         if not self.partitions:
             return {}
         return {

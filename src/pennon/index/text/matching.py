@@ -44,7 +44,7 @@ _FEW: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Which documents of a partition may be found: those whose mask is not 0, or all if it is empty.
+    """The documents of a partition that may be found: those whose mask is not 0, or all if it is empty.
 
     ``by_row``: documents are in the order of their rows, so that of equal ones the first is better.
     ``is_plain``: those that may be found have the addresses that the partition names.
@@ -58,7 +58,7 @@ class Seen:
     def of(
         cls, is_seen: npt.NDArray[np.bool_], rows: Numbers, named: Numbers | None = None
     ) -> Seen:
-        """Return what `See` says of all documents, of which the partition names ``named`` rows."""
+        """Return the answer of `See` for all documents; ``named`` are the rows that the partition names."""
         is_all = bool(is_seen.all())
         mask = _ALL if is_all else is_seen.view(np.uint8)
         is_plain = named is not None and np.array_equal(rows, named if is_all else named[is_seen])
@@ -217,7 +217,7 @@ def find_any(
 
 
 def find_every(searched: Searched, terms: Sequence[Term], asked: int, best: Best) -> None:
-    """Add the documents that have a term for each of the positions asked for, of which there are so many."""
+    """Add the documents that have a term for each of the given number of positions."""
     _find_every(searched, terms, asked, best, None)
 
 

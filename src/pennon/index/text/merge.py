@@ -1,4 +1,4 @@
-"""One full-text index of several, of which some rows were moved or are gone.
+"""Merge full-text index segments, and remap or drop rows.
 
 A partition all of whose rows are there, and that is written as new ones are, is copied, but for its documents.
 Others are decoded: small ones become one together, of a large one some tokens at a time.  Tokens that no

@@ -61,7 +61,7 @@ class NewFolder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """How the posting lists of an index are written."""
+    """The format of the posting lists of an index."""
 
     version: int
     with_position: bool

@@ -21,7 +21,7 @@ BLOCK_SIZES: Final = (128, 256)
 
 @dataclass(frozen=True, slots=True)
 class TextParameters:
-    """How texts become tokens, and what is stored of them; pylance's names and defaults."""
+    """Settings of tokenizers and of the stored parts; pylance's names and defaults."""
 
     base_tokenizer: str = "simple"
     language: str = "English"

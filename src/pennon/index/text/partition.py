@@ -95,7 +95,7 @@ class Partition(Protocol):
 
 
 class StoredPartition(Partition, Protocol):
-    """A partition in files, all of which can be read."""
+    """A partition in files; the files stay open for reading."""
 
     @property
     def exact_lengths(self) -> Words:

@@ -47,7 +47,7 @@ _BITS_A_RANK: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where documents have a token: those of document i are ``values[ends[i]:ends[i + 1]]``."""
+    """The positions of a token in documents: those of document i are ``values[ends[i]:ends[i + 1]]``."""
 
     ends: Int64Array
     values: Words
@@ -216,7 +216,7 @@ class PositionStreams:
     blobs: Blobs
 
     def decode(self, counts: Int64Array, frequencies: Words) -> Words:
-        """Return the positions of all documents, of which the blocks have ``counts``."""
+        """Return the positions of all documents; the blocks have ``counts``."""
         positions = _room(frequencies, self.blobs)
         if len(self.blobs) != len(counts):
             message = f"{len(counts)} blocks of a posting list have {len(self.blobs)} streams of positions"

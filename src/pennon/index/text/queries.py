@@ -1,4 +1,4 @@
-"""What is looked for in texts: pylance's query classes, as values.
+"""Full-text queries: pylance's query classes, as values.
 
 ::
 
@@ -34,21 +34,21 @@ class FullTextQueryType(Enum):
 
 
 class FullTextOperator(Enum):
-    """How many of the tokens a document needs: all, or any."""
+    """The number of tokens that a document must have: all, or any."""
 
     AND = "AND"
     OR = "OR"
 
 
 class DocumentGranularity(StrEnum):
-    """What a document is: a row, or an item of a row's list."""
+    """The unit that counts as a document: a row, or an item of a row's list."""
 
     ROW = "row"
     LIST_ELEMENT = "list_element"
 
 
 class Occur(Enum):
-    """What a part is to a `BooleanQuery`."""
+    """The role of a part in a `BooleanQuery`."""
 
     SHOULD = "SHOULD"
     MUST = "MUST"

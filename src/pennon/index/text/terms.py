@@ -1,4 +1,4 @@
-"""Which posting lists of a partition a query asks for."""
+"""The posting lists of a partition that a query needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pennon.index.text.tokenizer import Placed
 
 @dataclass(frozen=True, slots=True)
 class Fuzziness:
-    """How far tokens may be from those asked for.
+    """The edit distance that tokens may have from those of the query.
 
     ``edits``: None is by the length of each.  ``most``: tokens for all that are asked for together, in order.
     """
@@ -68,5 +68,5 @@ def _numbers(
 
 
 def _edits(token: str) -> int:
-    """Return how far from a token others may be where nobody says it: the longer, the farther."""
+    """Return the default edit distance for a token: a longer token gets a larger one."""
     return 0 if len(token) <= 2 else 1 if len(token) <= 5 else 2

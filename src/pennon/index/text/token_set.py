@@ -1,4 +1,4 @@
-"""Which tokens a partition has, and their numbers: as a transducer, or as a table of old releases."""
+"""The tokens of a partition and their numbers: as a transducer, or as a table of old releases."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class TableTokens:
 
 
 class Edits:
-    """How far texts are from one, character by character.
+    """Edit distances of texts from one text, character by character.
 
     A row begins with the number of characters so far; then comes, for each begin of the word, the least
     number of edits that make the characters of it.

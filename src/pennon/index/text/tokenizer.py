@@ -199,7 +199,7 @@ def _code(text: str, start: int, parameters: TextParameters) -> Iterable[Placed]
 
 
 def _pipeline(parameters: TextParameters) -> Callable[[str], str]:
-    """Return what makes a token of a word; nothing of one that is dropped."""
+    """Return the function that makes a token from a word, or drops it."""
     longest = parameters.max_token_length
     stem = _stemmer(parameters.language) if parameters.stem else None
     stopped: frozenset[str] = frozenset()

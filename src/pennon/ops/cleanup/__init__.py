@@ -1,1 +1,1 @@
-"""Clean-up: versions that nobody needs, and files that no version names."""
+"""Clean-up: old versions, and files that no version names."""

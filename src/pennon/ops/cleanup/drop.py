@@ -19,7 +19,7 @@ _AT_ONCE = PoolSpec("clean", 8)
 
 
 def drop_table(store: Store, *, missing_ok: bool = False) -> None:
-    """Delete a table, its branches, and whatever else lies in its folder.
+    """Delete a table, its branches, and everything else in its folder.
 
     Raises NotFoundError where nothing is, unless ``missing_ok``; ArgumentError where something is
     that is no table, or a branch of one; UnsupportedError where other stores know its versions.

@@ -1,4 +1,4 @@
-"""What the files in a table's folders are, by their names.
+"""Kinds of files in a table's folders, recognised by their names.
 
 Clean-up looks at five folders, and in them only at names that tables give: a user's own files, and
 other tables below, are not its business.
@@ -18,7 +18,7 @@ DETACHED: Final = re.compile(r"_versions/d[0-9]{1,20}\.manifest", re.ASCII)
 
 
 class Kind(Enum):
-    """What a file is."""
+    """The kind of a file."""
 
     DATA = "data"
     DELETION = "deletion"

@@ -1,4 +1,4 @@
-"""What a clean-up takes away, decided before anything is.
+"""The plan of a clean-up: all deletions, decided before the first one.
 
 A version goes if the policy calls it old, and nobody needs it: it is not the newest, nor that of the
 caller's handle or newer, no tag names it, no branch left it.  A file goes if no version that stays

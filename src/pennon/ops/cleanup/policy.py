@@ -1,4 +1,4 @@
-"""Which versions a clean-up may take away, and when a file without a version is an orphan."""
+"""The policy of a clean-up: which versions are old, and when a file without a version is an orphan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_AGE: Final = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which versions are old.
+    """The rule that says which versions are old.
 
     They are at least ``older_than``, not among the last ``retain_versions``, and among ``versions``;
     what is None does not matter.  With ``delete_unverified`` orphans go at once, which is safe

@@ -44,7 +44,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What went, or would go; ``failed`` are files that the store did not delete."""
+    """The removed files and versions, or those to be removed; ``failed`` are files that the store did not delete."""
 
     files: tuple[Doomed, ...]
     failed: int = 0
@@ -61,7 +61,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast files are deleted: so many a second, or so many at once."""
+    """The speed of deletions: a number per second, or a number at once."""
 
     per_second: int | None = None
     at_once: int | None = None
@@ -158,7 +158,7 @@ def _look_now(survey: Survey, mine: str) -> tuple[View, datetime | None]:
 def _still_old(
     survey: Survey, plan: Plan, policy: Policy, handle_version: int, now: datetime
 ) -> tuple[Doomed, ...]:
-    """Return the manifests of the plan that nobody has come to need since."""
+    """Return the manifests of the plan that are still not needed."""
     view = survey.look()
     old = old_versions(view, policy, handle_version, now)
     paths = {view.versions[version].path for version in old}

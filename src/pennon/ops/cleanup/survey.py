@@ -1,4 +1,4 @@
-"""What a table has and what of it somebody needs: manifests, tags, branches.
+"""A survey of a table: manifests, tags and branches, and the files that they need.
 
 Other lines (branches, or the main line for a branch) may name files of this one, so all their
 manifests are read, too.  A manifest that cannot be read ends the clean-up: what it names would look

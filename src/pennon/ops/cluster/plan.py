@@ -1,4 +1,4 @@
-"""Which fragments are put in order together, and into how many files.
+"""The plan of a clustering: groups of fragments that are sorted together, and the number of their files.
 
 Fragments that other indices cover stay apart, as in a compaction: an index goes on to cover whole fragments.
 """

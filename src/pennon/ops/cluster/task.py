@@ -175,7 +175,7 @@ class GatherTask:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """What is to be done with some fragments of a version, and how many slices their rows make.
+    """The clustering of some fragments of a version, and the number of slices of their rows.
 
     ``files`` are made of the slices, each of as many.
     """

@@ -1,4 +1,4 @@
-"""Adding columns to a table: new data files beside the old ones, which nobody touches.
+"""Add columns: write new data files; existing files are unchanged.
 
 The *plan* gives the new fields their ids and says what they are made of; the *task* writes one data
 file for each fragment; the *commit* makes the table's schema longer by the new columns.  A column

@@ -143,7 +143,7 @@ def plan_addressed(
 
 
 def completed(task: AddressedTask, written: Iterable[Fragment]) -> list[Fragment]:
-    """Return all fragments of the version: those that were written, and those of which no row came.
+    """Return all fragments of the version: the written ones, and those that no row was sent for.
 
     These need no file, for columns that lie in none are NULL; in file version 0.1 they get one.
     """

@@ -1,4 +1,4 @@
-"""What alterations make of a schema: names, nullability and types of columns that are there.
+"""Apply alterations to a schema: names, nullability and types of existing columns.
 
 A field keeps its id unless its type changes; then it gets a new one, and so do all fields below it.
 """
@@ -26,7 +26,7 @@ _OF_TYPES = ("ARROW:extension:", "lance-encoding:")
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is to change of the column at a path; None leaves it as it is."""
+    """A change of the column at a path; None leaves a property unchanged."""
 
     path: str
     name: str | None = None

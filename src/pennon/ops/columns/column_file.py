@@ -36,7 +36,7 @@ from pennon.table.storage_version import storage_version
 
 @dataclass(frozen=True, slots=True)
 class ColumnFiles:
-    """Where and how new columns are written; it pickles.
+    """The place and the format of new columns' files; it pickles.
 
     ``schema`` has the new columns, with their ids in the table.
     """

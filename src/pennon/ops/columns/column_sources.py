@@ -1,4 +1,4 @@
-"""What new columns are made of: SQL expressions, a function of batches, or rows that follow."""
+"""Sources of new columns: SQL expressions, a function of batches, or rows in the table's order."""
 
 from __future__ import annotations
 

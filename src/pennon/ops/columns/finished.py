@@ -33,7 +33,7 @@ _SUFFIX: Final = ".fragment"
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What fragments are noted under: a folder, None for none, and what their columns are computed by."""
+    """The key of checkpoints: a folder (None: no checkpoints), and the computation of the columns."""
 
     store: Store | None
     files: ColumnFiles

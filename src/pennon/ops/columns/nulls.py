@@ -53,7 +53,7 @@ def _values_at(array: pa.Array[Any], along: Sequence[Field]) -> pa.Array[Any]:
 
 
 def _entries(maps: pa.MapArray, field: Field) -> pa.StructArray:
-    """Return keys and values of maps, none of which is NULL, under the names that ``field`` has for them."""
+    """Return keys and values of maps without NULL maps, under the names that ``field`` has for them."""
     names = [child.name for child in field.children]
     pairs = pa.StructArray.from_arrays([maps.keys, maps.items], names)
     start, end = maps.offsets[0].as_py(), maps.offsets[-1].as_py()

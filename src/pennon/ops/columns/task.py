@@ -47,7 +47,7 @@ SMALL_BYTES: Final = 256 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which batch of a fragment this is; batches are counted from 0."""
+    """The number of a batch in its fragment, counted from 0."""
 
     fragment: FragmentId
     batch: int

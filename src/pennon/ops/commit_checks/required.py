@@ -60,7 +60,7 @@ def _in_new_files(files: NewFiles) -> Iterator[tuple[str, Fragment]]:
 def _in_old_files(
     head: Manifest, operation: Operation, files: NewFiles
 ) -> Iterator[tuple[str, Fragment]]:
-    """Yield the fields that become required, in fragments whose new files have nothing of them.
+    """Yield the fields that become required in fragments whose new files do not have them.
 
     Files in base paths that the table does not have yet are not looked at.
     """

@@ -1,4 +1,4 @@
-"""Which fragments a compaction rewrites, and which of them together.  Pure.
+"""Choose the fragments that a compaction rewrites, and group them.  Pure.
 
 Fragments that follow one another in the table and want to be rewritten make a *bin*; a fragment that
 does not, or that other indices cover than its neighbour, ends it.  A bin is cut as soon as it has

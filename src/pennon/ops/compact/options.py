@@ -1,4 +1,4 @@
-"""How a table is compacted: what the caller says, then what the table's config says, then defaults."""
+"""Compaction options: the caller's, then those of the table's config, then defaults."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ from pennon.table.versions import read_manifest
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of the fragments of one bin; ``read_version`` is the version they were read of.
+    """The new fragments of one bin; ``read_version`` is the version that was read.
 
     ``kept`` are the addresses of the rows that were rewritten, a treemap, if indices stay as they are; None:
     indices by addresses no longer cover them.  ``keeps_order``: the rows of ``new`` are the live rows of ``old`` in
@@ -73,7 +73,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class CompactTask:
-    """What it takes to rewrite bins of fragments of one version; it pickles."""
+    """A task that rewrites bins of fragments of one version; it pickles."""
 
     snapshot: Snapshot
     options: CompactOptions

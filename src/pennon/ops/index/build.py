@@ -68,7 +68,7 @@ _NUMBER_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class IndexBuild:
-    """What it takes to make segments of an index; it pickles.
+    """A build of index segments; it pickles.
 
     ``message`` is the name of its details' message, ``path`` that of the column, ``groups`` the fragments of
     each segment.  ``uuid`` names the folder of what is made in the end, None: as nothing else is named.
@@ -283,7 +283,7 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
 
 
 class Builder(Protocol):
-    """Who runs the tasks of a build, and watches what comes before."""
+    """The runner of the tasks of a build; it also reports the steps before them."""
 
     def stage(
         self, build: IndexBuild, name: str, total: int, unit: str

@@ -115,7 +115,7 @@ def folder_name(index_uuid: str) -> str:
 
 
 def merge_segments(snapshot: Snapshot, segments: Sequence[Index]) -> Index:
-    """Make one segment of several of a kind and a column, none of which need be committed; return its entry."""
+    """Merge segments of one kind and column, committed or not; return the entry of the new one."""
     first = segments[0] if segments else None
     if first is None or any(_values_of(each) != _values_of(first) for each in segments):
         message = "only segments of one kind on one column can be merged, and at least one"

@@ -46,7 +46,7 @@ _TYPES: Final[Mapping[type, pa.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class JsonChoices:
-    """What the maker of an index on a path chose; ``message`` is that of an index of the values."""
+    """The settings of an index on a JSON path; ``message`` is that of an index of the values."""
 
     path: str
     message: str
@@ -82,7 +82,7 @@ class JsonChoices:
 
 @dataclass(frozen=True, slots=True)
 class JsonBuild(IndexBuild):
-    """What it takes to make segments of an index on a path of a JSON column; ``values_type`` is that of the values."""
+    """A build of segments of an index on a JSON path; ``values_type`` is the type of the values."""
 
     json_path: str = ""
     values_type: pa.DataType = _TYPES[str]

@@ -36,7 +36,7 @@ def build_parts(
     index_uuid: str | None,
     builder: Builder = THREADS,
 ) -> None:
-    """Make parts of a full-text index for some fragments, which nobody sees before they are merged and committed.
+    """Build parts of a full-text index for some fragments; they become visible when they are merged and committed.
 
     Raises ArgumentError for other kinds, and what `pennon.ops.index.build.plan_build` raises.
     """

@@ -1,4 +1,4 @@
-"""Being told how the making of an index goes on."""
+"""Progress callbacks of index builds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True)
 class IndexProgress:
-    """How far a stage is: ``completed`` of ``total`` units, None where that is not known.
+    """The progress of a stage: ``completed`` of ``total`` units; ``total`` None: not known.
 
     ``event``: a stage has a ``start``, any number of ``progress``, and is ``complete``.
     """

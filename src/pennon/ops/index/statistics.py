@@ -1,4 +1,4 @@
-"""Automatic statistics: a ZONEMAP of each column of plain values, brought up to date by whoever writes or compacts.
+"""Automatic statistics: a ZONEMAP of each column of plain values, brought up to date by writes and compactions.
 
 A table asks for them by its config.  They are indices like others: pylance's filters ask them, too, and
 `optimize_indices` and clean-up know them.  A writer that knows nothing of them leaves its rows uncovered until the next

@@ -1,4 +1,4 @@
-"""What a caller says of an index of vectors, checked; the words are pylance's.
+"""Arguments of vector indices, checked; the names are pylance's.
 
 Source: reference index-vector, 7.1.
 """
@@ -75,7 +75,7 @@ _LEAST_NEIGHBOURS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorArguments:
-    """How an index is trained, and what of it is given."""
+    """Training arguments of a vector index, and the models that the caller gives."""
 
     settings: VectorSettings
     given: Given

@@ -70,7 +70,7 @@ _ANY: Final = VectorSettings("IVF_FLAT")
 
 @dataclass(frozen=True, slots=True)
 class VectorBuild(IndexBuild):
-    """What it takes to make segments of an index of vectors; without ``model`` it covers nothing."""
+    """A build of segments of a vector index; without ``model`` it covers no row."""
 
     settings: VectorSettings = _ANY
     model: Model | None = None
@@ -147,7 +147,7 @@ class VectorBuild(IndexBuild):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """What a caller trained already."""
+    """Models that the caller has trained already."""
 
     centroids: Matrix | None = None
     codebook: Matrix | None = None

@@ -36,7 +36,7 @@ Share: TypeAlias = tuple[ScanTask, ...]
 
 @dataclass(frozen=True, slots=True)
 class VectorShuffle:
-    """What is done to make an index that was trained: its parts have so many partitions each."""
+    """The steps of a build after training: shuffle rows to parts, each with a number of partitions."""
 
     build: VectorBuild
     shares: tuple[Share, ...]

@@ -1,4 +1,4 @@
-"""The steps of an IVF_PQ index one by one, with files between them, for whoever makes one on many machines.
+"""The steps of an IVF_PQ build one by one, with files between them, for builds on many machines.
 
 ::
 
@@ -243,7 +243,7 @@ def _partitions(runs: Sequence[_Run]) -> Iterator[Coded]:
 
 
 class _Seen:
-    """Which fragments the rows that pass by are of."""
+    """The fragments of the rows that passed by."""
 
     def __init__(self, build: VectorBuild) -> None:
         self._unseen = {each.id: build.rows_of(each) for each in build.snapshot.manifest.fragments}

@@ -1,4 +1,4 @@
-"""What a merge does with the rows that match, with those that are new, and with those left over."""
+"""Clauses of a merge: for matched rows, for new rows, and for rows left over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Matched(Enum):
-    """What becomes of a row of the table that a row of the source matches."""
+    """The action for a row of the table that a row of the source matches."""
 
     KEEP = "DoNothing"
     UPDATE = "UpdateAll"
@@ -16,7 +16,7 @@ class Matched(Enum):
 
 
 class WriteMode(Enum):
-    """How updated rows are written: whole rows in new fragments, or columns of fragments anew."""
+    """The way of writing updated rows: whole rows in new fragments, or columns of fragments anew."""
 
     AUTO = "auto"
     ROWS = "rewrite_rows"

@@ -192,7 +192,7 @@ def _encoded(column: pa.ChunkedArray[Any]) -> tuple[Int64Array, pa.Array[Any]]:
 
 
 def _encoded_items(chunks: Sequence[pa.DictionaryArray]) -> tuple[Int64Array, pa.Array[Any]]:
-    """Do the same for chunks of one dictionary, some items of which may be equal, or not be used."""
+    """Do the same for chunks of one dictionary, which may have equal and unused items."""
     items = _hashable(chunks[0].dictionary).dictionary_encode()
     of_items = np.append(_codes(items.indices), ABSENT)
     codes = np.concatenate([of_items[_codes(chunk.indices)] for chunk in chunks])

@@ -1,4 +1,4 @@
-"""Which rows of a table a merge's source matches, and what becomes of them.
+"""Match target rows with source rows by key, and choose the clause for each.
 
 Fragments are searched in groups, a million rows at a time.  Of these the columns of the key are
 read, and those that conditions name; each row then finds the rows of the source that have its key.
@@ -111,7 +111,7 @@ def _has_one_equality(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FragmentMatches:
-    """What a merge does with a fragment.
+    """The changes that a merge makes to a fragment.
 
     ``updated`` rows take the values of the rows ``source`` of the data.  ``removal`` takes those away,
     and ``deleted`` others; None where updated rows stay in their places, or are the only ones that go.
@@ -125,7 +125,7 @@ class FragmentMatches:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMatches:
-    """What a merge does with a group of fragments; ``keys`` are those that occur there."""
+    """The changes that a merge makes to a group of fragments; ``keys`` are those that occur there."""
 
     fragments: tuple[FragmentMatches, ...]
     keys: Int64Array

@@ -50,7 +50,7 @@ from pennon.table.roaring import serialize_roaring
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """How many rows a merge added, changed and took away, and what it wrote for that."""
+    """The number of rows that a merge added, changed and removed, and of the files that it wrote."""
 
     inserted: int
     updated: int
@@ -182,7 +182,7 @@ def run_merge(plan: MergePlan) -> Merged:
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What a merge writes beside one another: deletion files of rows that go, and rows; it pickles."""
+    """A task of a merge: it writes deletion files of removed rows, and rows; it pickles."""
 
     move: MoveTask
     going: tuple[Rows, ...]

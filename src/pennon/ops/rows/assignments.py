@@ -23,7 +23,7 @@ from pennon.schema.field import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """What columns become; it makes updated rows of old ones."""
+    """The new values of columns; computes updated rows from old ones."""
 
     needs: Projection
     by_column: Mapping[str, Expression] = field(default_factory=dict)

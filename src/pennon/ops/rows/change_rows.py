@@ -48,7 +48,7 @@ _NEW: Final = (1 << 63) - 1
 
 
 class Change(Enum):
-    """What a clause does with a row."""
+    """The action of a clause on a row."""
 
     UPDATE = "update"
     DELETE = "delete"
@@ -68,7 +68,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of rows: those that went, the fragments of those written, rows of each clause."""
+    """The result of row changes: removed rows, new fragments, the number of rows of each clause."""
 
     removals: tuple[Removal, ...]
     new: tuple[Fragment, ...]
@@ -77,7 +77,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTask:
-    """What it takes to change rows of one version; it pickles.
+    """A task that changes rows of one version; it pickles.
 
     ``once``: a row that comes twice is deleted once; else it is an error.
     """

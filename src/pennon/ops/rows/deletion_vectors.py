@@ -1,4 +1,4 @@
-"""Rows that are gone: new deletion files, and fragments of which nothing is left."""
+"""Write deletion files; drop fragments without live rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITERS: Final = PoolSpec("deletions", 8)
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """So many rows of one fragment that go; ``left`` is what remains of it, None if nothing does.
+    """The removal of ``rows`` rows of a fragment; ``left`` is the fragment without them, None if no row is left.
 
     Which rows they are its deletion file says, and nothing that travels.
     """

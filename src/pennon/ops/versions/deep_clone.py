@@ -29,7 +29,7 @@ _PIECE_BYTES = 16 * MIB
 
 @dataclass(frozen=True, slots=True)
 class CopyTask:
-    """What it takes to copy the files of a version; it pickles.
+    """A task that copies the files of a version; it pickles.
 
     ``files`` are pairs of a path in the source (`pennon.table.base_paths`) and one in the target.
     """

@@ -35,7 +35,7 @@ from pennon.table.fragment import Fragment
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactColumn:
-    """Values of a column of which one is the least and one the greatest, and how many are NULL."""
+    """The values of a column, whose least, greatest and number of NULLs are exact."""
 
     ends: pa.Array[Any]
     nulls: int
@@ -43,7 +43,7 @@ class ExactColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactRows:
-    """Rows of which statistics say all that is asked."""
+    """Rows whose statistics answer the query."""
 
     rows: int
     columns: Mapping[str, ExactColumn]

@@ -1,4 +1,4 @@
-"""Which columns a filtered scan reads before its condition, and which after it."""
+"""The columns that a filtered scan reads before its condition, and those that it reads after it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Group:
 
 
 class Growth:
-    """How many times as large as in the files the fields of a table become; learned by reading them.
+    """The ratio of memory bytes to file bytes of a table's fields; learned by reading them.
 
     What is to be decoded decides what a row costs, and the files do not tell it.
     """
@@ -263,7 +263,7 @@ def width_of(reader: FragmentReader, field: Field) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WidthGuess:
-    """How many bytes a row of some fields takes, guessed without a look at a file.
+    """A guess of the bytes of a row of some fields, made without reading a file.
 
     ``fixed``: that many, if all values have the same width; else they have a ``share`` of the file.
     """

@@ -72,7 +72,7 @@ class ColumnIndex:
     json_path: str | None = None
 
     def asked_of(self, condition: Expression) -> Expression | None:
-        """Return what it is asked of a condition; None if it knows nothing of it."""
+        """Return the question that a condition makes to it; None if it cannot answer."""
         if self.json_path is not None:
             asked = of_json_path(condition, self.json_path)
             if asked is None or not is_answered(self.kind):
@@ -139,7 +139,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Parts all of which have to be true; ``is_whole``: there are no others, which are not asked."""
+    """A conjunction of index lookups; ``is_whole``: no conjunct was left out."""
 
     parts: tuple[Lookup, ...]
     is_whole: bool
@@ -159,7 +159,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Parts one of which has to be true."""
+    """A disjunction of index lookups."""
 
     parts: tuple[Lookup, ...]
 
@@ -179,7 +179,7 @@ Lookup: TypeAlias = Leaf | Both | Either
 
 @dataclass(frozen=True, slots=True)
 class IndexLookup:
-    """What indices are asked of a condition."""
+    """The questions that a condition makes to indices."""
 
     asked: Lookup
 

@@ -1,4 +1,4 @@
-"""What an index is asked, as plans show it: in pylance's words, where it has some."""
+"""Index questions in plans: in pylance's words, if it has some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fragment reuse index of a version says: where the rows are now that its indices name."""
+"""The fragment reuse index of a version: where rows are now that compactions moved without the indices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def covered_now(snapshot: Snapshot, index: Index) -> frozenset[FragmentId]:
 def _lost(
     snapshot: Snapshot, index: Index, covered: frozenset[FragmentId]
 ) -> frozenset[FragmentId]:
-    """Return the fragments of which an index misses live rows, of those that it may have lost.
+    """Return the fragments whose live rows an index misses, among those that it may have lost.
 
     An index that leaves out rows without a value has lost a fragment if it names none of its rows.
     """
@@ -105,7 +105,7 @@ def _count_named(
 
 
 def indices_now(snapshot: Snapshot) -> tuple[Index, ...]:
-    """Return all indices, each with the fragments that it covers now; with those that it names if nobody knows."""
+    """Return all indices with the fragments that they cover now; with those that they name if it is not known."""
     indices = parse_indices(snapshot.manifest.indices)
     try:
         return tuple(

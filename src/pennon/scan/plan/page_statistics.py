@@ -151,7 +151,7 @@ def _bounds_of(
 def read_bounds_of(
     snapshot: Snapshot, task: ScanTask, fields: Mapping[Path, Field]
 ) -> dict[Path, FieldBounds]:
-    """Return the bounds of those fields that have any in the task's fragment, whatever its version."""
+    """Return the bounds of the fields that have any in the task's fragment, of every file version."""
     return _bounds_of(snapshot, task, fields, _WITH_BOUNDS)
 
 

@@ -75,7 +75,7 @@ class ColumnOrdering:
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """What is searched for in texts; `pennon.scan.search.full_text` runs it.
+    """A full-text search; `pennon.scan.search.full_text` runs it.
 
     ``columns``: where to look for a ``query`` that is text; by default all that have an index.  ``prefilter``: the condition comes before the search.  ``is_fast``: rows that no index covers are left out.
     ``is_scored``: scores are shown, even if they are not named among the columns.
@@ -90,7 +90,7 @@ class TextSearch:
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """What a scan is asked for, as far as Pennon does it.
+    """The options of a scan that Pennon supports.
 
     ``columns`` are shown as they are stored, ``expressions`` are computed of them; ``order`` has the
     names of both, where there are expressions.  ``nests``: parts of structs stay in their structs, as
@@ -173,7 +173,7 @@ class BoundQuery:
         return [each.inputs for each in (self.condition, self.computed) if each is not None]
 
     def counting(self) -> BoundQuery:
-        """Return the query that finds the same rows, and shows nothing of them."""
+        """Return the query for the same rows without any column."""
         scan = replace(self.scan, projection=_NOTHING)
         return replace(self, scan=scan, schema=pa.schema([]), computed=None)
 

@@ -1,4 +1,4 @@
-"""What takes of the same columns of a version have in common, worked out once.
+"""The common part of takes of the same columns of a version, computed once.
 
 A take of one row is so little work that looking up columns, fragments and files would take longer.
 So a version remembers, for each set of columns that rows were taken of, which fields these are, and

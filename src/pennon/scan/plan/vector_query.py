@@ -1,4 +1,4 @@
-"""What a search for near vectors is asked for: the arguments of ``nearest``, checked.
+"""The arguments of a vector search (``nearest``), checked.
 
 Names, defaults and refusals are those of pylance 14.0.2.  Source: reference index-vector, 6.4.
 """

@@ -1,4 +1,4 @@
-"""Which rows of a scan's tasks are left by what indices know: parts of tasks, or rows one by one."""
+"""The rows of a scan's tasks that indices leave: parts of tasks, or rows one by one."""
 
 from __future__ import annotations
 

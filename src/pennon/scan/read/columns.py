@@ -39,7 +39,7 @@ UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where rows lie in a fragment, of which ``live`` tells the rows that are alive.
+    """The positions of rows in a fragment; ``live`` tells which of its rows are alive.
 
     ``dead``: the rows that are deleted, if they are shown nevertheless; they have no ids.
     """
@@ -103,7 +103,7 @@ def _stable_ids(place: Place) -> UInt64Array:
 
 
 def _versions(meta: MetaColumn, place: Place) -> UInt64Array:
-    """Return the version of each row; where nobody noted any, it is the first."""
+    """Return the version of each row; the first version if it is not stored."""
     fragment = place.fragment
     created, updated = fragment.created_at_versions, fragment.last_updated_at_versions
     sequence = created if meta is MetaColumn.CREATED_AT else updated

@@ -1,4 +1,4 @@
-"""What a query works out of the columns that it reads: a condition, and columns that are computed.
+"""Computation on the columns of a query: its condition, and computed columns.
 
 Either needs columns of its own, which may be others than those that are shown, or parts of structs
 of which all is shown.  They are named by their paths in the table.

@@ -155,7 +155,7 @@ def read_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What one thread reads at a time: some fields of the units of these numbers."""
+    """A unit of reading for one thread: some fields of the units with these numbers."""
 
     units: range
     fields: Sequence[Field]

@@ -1,4 +1,4 @@
-"""Where the fields of a fragment's data files lie in them, as the manifest says it."""
+"""The columns of a fragment's data files, from the manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECENT_FILES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """Where the fields of a data file lie in it, from the manifest."""
+    """The columns that store the fields of a data file, from the manifest."""
 
     ref: DataFileRef
     column_of: dict[FieldId, ColumnIndex]
@@ -33,13 +33,13 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True)
 class RecentFiles:
-    """Where fields lie in the data files that were read last: columns of one file are read in many groups."""
+    """The columns of the data files that were read last: columns of one file are read in many groups."""
 
     _known: list[tuple[FileColumns, ...]]
 
     @classmethod
     def none(cls) -> RecentFiles:
-        """Return the files of a version of which nothing was read yet."""
+        """Return the files of a version before any was read."""
         return cls([()])
 
     def of(self, ref: DataFileRef) -> FileColumns:
@@ -53,7 +53,7 @@ class RecentFiles:
 
 
 def _implied(ref: DataFileRef) -> tuple[int, ...]:
-    """Return the columns of a file of which the manifest names none.
+    """Return the columns of a file when the manifest names none.
 
     In files of version 0.1 they follow from the ids: the page table begins with that of the first
     field, and leaves room for ids that the file does not have.

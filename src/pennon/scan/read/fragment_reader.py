@@ -63,7 +63,7 @@ NULL_CHUNK_BYTES = 512 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is read from one data file for one field: the field as that file has it."""
+    """The part of a field that one data file has: the field as that file has it."""
 
     file: int
     field: Field
@@ -78,7 +78,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A field of which each file has a part, or one file has only a part."""
+    """A field with parts in several files, or with one file that has only a part."""
 
     field: Field
     parts: tuple[Part, ...]

@@ -60,7 +60,7 @@ def is_split_within(parts: Sequence[Field]) -> bool:
 
 
 def join(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
-    """Return the values of a field from its pieces, of which there is one at least.
+    """Return the values of a field from its pieces; there is at least one.
 
     What no piece has is NULL.  Raises FormatError if the pieces are not of one length.
     """
@@ -105,7 +105,7 @@ def _widen_list(field: Field, held: Field, values: Any) -> pa.Array[Any]:
 
 
 def _join_lists(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
-    """Return lists of which several files have parts of the items."""
+    """Return lists whose items have parts in several files."""
     first: Any = pieces[0][1]
     items = [(held.children[0], _items(field, values, first)) for held, values in pieces]
     lengths = _lengths(first)

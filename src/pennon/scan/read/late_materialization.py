@@ -117,7 +117,7 @@ class Cover:
 
 
 def _firsts(physical: Int64Array, far: int, least: float) -> Int64Array:
-    """Return where ranges begin: at all rows, but for clusters of which ``least`` or more is wanted."""
+    """Return the first rows of ranges: every row, except in clusters with ``least`` or more wanted rows."""
     gaps = np.flatnonzero(physical[1:] - physical[:-1] > far)
     firsts = np.concatenate([np.zeros(1, np.int64), gaps + 1])
     if far == 1:  # a cluster of neighbours is wanted whole

@@ -1,4 +1,4 @@
-"""Planning a scan: which rows of which fragments, cut into units of work.
+"""Plan a scan: rows of fragments, cut into units of work.
 
 A *task* is one fragment's share of the scan: a range of its live rows.  Tasks pickle, so Spark can
 carry them to its executors.  A *unit* is a piece of a task that threads decode at once: some

@@ -27,7 +27,7 @@ from pennon.schema.width import row_bytes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """What there is to say of all values of a column; without any, the least and the greatest are NULL."""
+    """The aggregates of a column; without values, the least and the greatest are NULL."""
 
     rows: int
     nulls: int

@@ -1,4 +1,4 @@
-"""Where the blobs of chosen rows lie, and reading them from there.
+"""Positions of the blobs of chosen rows, and reads of their bytes.
 
 A description (`pennon.schema.blob`) says where a value is, as seen from the data file that holds the
 description.  Blobs of version 2 are of four kinds:
@@ -62,7 +62,7 @@ from pennon.table.fragment import DataFileRef
 
 
 class BlobKind(IntEnum):
-    """Where a blob of version 2 lies."""
+    """The storage place of a blob of version 2."""
 
     INLINE = 0
     PACKED = 1

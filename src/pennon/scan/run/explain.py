@@ -36,7 +36,7 @@ MOST_DESCRIBED: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was measured of a scan that ran."""
+    """The measurements of a scan that ran."""
 
     asked: Meter
     """What was read of indices."""

@@ -48,7 +48,7 @@ from pennon.scan.run.take import take_chosen
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is worked on at once.
+    """The number of rows and bytes to work on at once.
 
     A unit has at most ``rows``, and ``tested_bytes`` of the columns that the condition needs; a piece
     has at most ``piece_bytes`` of the columns behind them, and ``span_bytes`` from its first to its

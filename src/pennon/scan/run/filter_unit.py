@@ -1,4 +1,4 @@
-"""What a filtered scan does with one unit; see `pennon.scan.run.filter`."""
+"""A filtered scan of one unit; see `pennon.scan.run.filter`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _late(query: BoundQuery) -> Late:
 
 
 class FilterPlan:
-    """What runs of queries that need the same columns have in common, worked out once."""
+    """The common part of queries that need the same columns, computed once."""
 
     def __init__(self, query: BoundQuery) -> None:
         """Plan which fields are read."""
@@ -146,7 +146,7 @@ def _pruner_of(query: BoundQuery) -> UnitPruner | None:
 
 
 class UnitFilter:
-    """What is prepared of the fragments, and what is done with their units; for many threads."""
+    """The prepared filter of fragments; many threads use it on their units."""
 
     def __init__(self, query: BoundQuery, note: Note | None) -> None:
         """Prepare a run of the query; ``note`` is told of what is decoded, where memory is let go of meanwhile."""

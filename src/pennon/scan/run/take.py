@@ -141,7 +141,7 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
 
 
 def _without(gone: Int64Array, order: Int64Array, count: int) -> Int64Array:
-    """Return an order of so many rows, each of which may come more than once, without those of some numbers."""
+    """Return an order of rows, possibly with repetitions, without those of some numbers."""
     alive = np.ones(count, np.bool_)
     alive[gone] = False
     found: Int64Array = (np.cumsum(alive) - 1)[order[alive[order]]]

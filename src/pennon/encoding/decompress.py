@@ -13,7 +13,7 @@ The sizes come from the file, so none of them is believed: a buffer may grow to 
 255 times its size, whichever is more (255 is the most that LZ4 can do), and memory is not touched
 before there are bytes to put in it.
 
-Source: the oracle's bytes and its source (physical/block.rs); the seeds name the scheme only.
+Source: pylance's bytes and its source (physical/block.rs); the seeds name the scheme only.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _item(value: Any, depth: int) -> tuple[int, bytes]:
 
 
 def _encode_number(value: float) -> bytes:
-    """Return the shortest form; whole numbers beyond 64 bits become floats, as in the oracle."""
+    """Return the shortest form; whole numbers beyond 64 bits become floats, as in pylance."""
     if isinstance(value, int):
         if value == 0:
             return b"\x00"

@@ -8,7 +8,7 @@ A table is 2312 bytes (its unused rest is zero):
 
 Without bit 24 the bytes are not coded at all (an input of less than 32 KiB was left as it is).
 
-Source: ledger F-96 (the oracle, ``lance-encoding:compression`` = ``fsst``).
+Source: ledger F-96 (pylance, ``lance-encoding:compression`` = ``fsst``).
 """
 
 from __future__ import annotations

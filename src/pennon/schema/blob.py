@@ -118,7 +118,7 @@ def prepare_v2(field: Field) -> Field:
 def upgraded(field: Field) -> Field:
     """Return a field with its blob columns of version 1 as those of version 2, as files of 2.2 have them.
 
-    They get the two parts that the oracle gives them; ids are to be given anew.  Source: ledger F-402.
+    They get the two parts that pylance gives them; ids are to be given anew.  Source: ledger F-402.
     """
     if is_blob(field) and field.logical_type == "large_binary":
         kept = {key: value for key, value in field.metadata.items() if key != BLOB}

@@ -2,7 +2,7 @@
 
 Each message names the column, its type and the file version that would hold it.
 
-Source: format-facts 0.1 (types by version), measured with the oracle.
+Source: format-facts 0.1 (types by version), measured with pylance.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
 
 
 def _check_no_blobs(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse blobs where the oracle writes none."""
+    """Refuse blobs where pylance writes none."""
     if any(each.metadata and is_blob_v2(each) for each in field.walk()):
         hint = "blobs in structs and lists can, those in maps and fixed-size lists cannot"
         raise _refusal(path, field, version, hint)
@@ -223,7 +223,7 @@ def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> Non
 def _check_packed(path: str, field: Field, version: FileVersion) -> None:
     """Refuse packed structs whose fields have no fixed width of whole bytes, before 2.2 also text.
 
-    In 2.1 the oracle neither writes nor reads fixed-size lists there.
+    In 2.1 pylance neither writes nor reads fixed-size lists there.
     """
     for child in field.children:
         if version == V2_1 and child.logical_type.startswith("fixed_size_list:"):

@@ -8,7 +8,7 @@ A list, large list, map or struct says nothing about its children: they are fiel
 (`pennon.schema.field`).  A fixed-size list of primitives says everything in the string; one of
 structs has its item as a child field.
 
-Source: ledger F-31 to F-38, checked against the oracle's manifests.
+Source: ledger F-31 to F-38, checked against pylance's manifests.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _value_name(t: pa.DictionaryType[Any, Any]) -> str:
     """Return the logical type of a dictionary's values, which must be a plain one.
 
     The string separates value and index type by a colon, so a value type with a colon in its own
-    name does not survive; the oracle refuses those too.
+    name does not survive; pylance refuses those too.
     """
     value = logical_type(t.value_type)
     if ":" in value or value in NESTED or value == "json":

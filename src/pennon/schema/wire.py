@@ -119,7 +119,7 @@ def _check_type(top: Field) -> None:
 
 
 def serialize_fields(schema: Schema) -> list[file_pb2.Field]:
-    """Return the flat list of a schema's fields, depth first, as the oracle writes it."""
+    """Return the flat list of a schema's fields, depth first, as pylance writes it."""
     return [message for top in schema.fields for message in _messages(top, TOP_LEVEL)]
 
 

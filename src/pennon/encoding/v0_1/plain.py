@@ -62,7 +62,7 @@ def encode_fixed_width(array: pa.Array, borders: Int64Array) -> Slices:
     """Encode the values of numbers, times, decimals or fixed-size binaries, as they lie in memory.
 
     Row group g has the rows ``[borders[g], borders[g + 1])``.  What lies under a NULL stays, as in
-    the oracle's files.
+    pylance's files.
     """
     width = array.type.bit_width // 8
     places = (borders + array.offset) * width

@@ -14,7 +14,7 @@ packed structs               PackedStruct
 The field metadata ``lance-encoding:compression`` (zstd, lz4) compresses the bytes of Binary, and
 nothing else.
 
-Source: ledger F-14, F-15, F-19; the thresholds are the oracle's.
+Source: ledger F-14, F-15, F-19; the thresholds are pylance's.
 """
 
 from __future__ import annotations

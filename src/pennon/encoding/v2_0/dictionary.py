@@ -30,10 +30,10 @@ from pennon.errors import FormatError, UnsupportedError
 EncodeItems: TypeAlias = Callable[[pa.Array, int], Encoded]
 
 FEWEST_ROWS: Final = 100
-"""Pages of fewer rows are not worth a dictionary (the oracle's threshold)."""
+"""Pages of fewer rows are not worth a dictionary (pylance's threshold)."""
 
 MOST_ITEMS: Final = 99
-"""More distinct values than this make no dictionary (the oracle's threshold)."""
+"""More distinct values than this make no dictionary (pylance's threshold)."""
 
 
 def decode_dictionary(

@@ -2,7 +2,7 @@
 
 Each string is coded by itself, so a take decodes only what it read.
 
-Source: ledger F-96 (the oracle, ``lance-encoding:compression`` = ``fsst``).
+Source: ledger F-96 (pylance, ``lance-encoding:compression`` = ``fsst``).
 """
 
 from __future__ import annotations

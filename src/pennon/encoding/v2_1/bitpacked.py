@@ -5,7 +5,7 @@ block of a chunk, if it is not whole, may be left unpacked (its size says so).
 
 The order of the bits is that of FastLanes, see `pennon.encoding.kernels.fastlanes`.
 
-Source: ledger F-17, F-91, F-92 (the raw tail is in the oracle's physical/bitpacking.rs only).
+Source: ledger F-17, F-91, F-92 (the raw tail is in pylance's physical/bitpacking.rs only).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ everything else             mini-block: flat, bit-packed or run lengths, text pl
                             dictionary where that is smaller
 ==========================  ====================================================================
 
-Readers are indifferent to the thresholds; they are the oracle's.
+Readers are indifferent to the thresholds; they are pylance's.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, TooLargeError
 
 _MOST_VALUES: Final = 1 << 28
-"""Values that a few bytes may stand for (of one page; the oracle's pages have fewer)."""
+"""Values that a few bytes may stand for (of one page; pylance's pages have fewer)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

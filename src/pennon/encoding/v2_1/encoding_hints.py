@@ -16,7 +16,7 @@ compression           ``zstd``, ``lz4`` or ``none`` for the items of a dictionar
 ====================  ==================================================================
 
 Source: ledger F-110.  A compression or structure that there is not is refused, and what
-should be a number and is none asks for nothing, both as with the oracle.
+should be a number and is none asks for nothing, both as with pylance.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ that is stored by itself they stand in front of it, each on whole bytes::
 
 Items that are all NULL have a validity and a constant, which is no bytes at all.
 
-Source: ledger F-71, F-86 (the oracle's physical/value.rs).
+Source: ledger F-71, F-86 (pylance's physical/value.rs).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ encoded before it went into the row::
 
     i32 | u32 size | codes of a string | f64
 
-Source: ledger F-97, F-98 (the oracle's physical/packed.rs).
+Source: ledger F-97, F-98 (pylance's physical/packed.rs).
 """
 
 from __future__ import annotations

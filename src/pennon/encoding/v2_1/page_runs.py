@@ -1,6 +1,6 @@
 """Whole pages that follow one another, decoded as if they were one.
 
-The oracle cuts columns of lists into pages of some 100 KB, and a page costs as many calls as one that
+pylance cuts columns of lists into pages of some 100 KB, and a page costs as many calls as one that
 is ten times as large.  If neighbours are encoded alike, nothing tells the chunks of one from those of
 the next: their chunk indices are joined, their bytes laid side by side, and every kernel runs once.
 

@@ -5,7 +5,7 @@ In one buffer (the levels of a page) they stand one after the other::
 
     u64 size of the values in bytes | values | lengths
 
-Source: ledger F-93 (the oracle's physical/rle.rs).
+Source: ledger F-93 (pylance's physical/rle.rs).
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class _Shredder:
             definition = self._open_definition(len(array))
             validity = _validity(array)
             nulls = add_items(definition, validity, _bit_offset(array), self._next_mark)
-        # What lies in a NULL struct counts as NULL: the oracle reads a leaf without what is around it.
+        # What lies in a NULL struct counts as NULL: pylance reads a leaf without what is around it.
         self._in_null = self._in_null or nulls > 0
         layer = Layer.NULLABLE_ITEM if self._in_null else Layer.ALL_VALID_ITEM
         self._add_layer(layer, marks=1)

@@ -11,7 +11,7 @@ the begin of the bytes::
 
 Writers before 2.1 was finished had ``u8 width | number of strings | position of the bytes`` there.
 
-Source: ledger F-87, F-88 (the older header is in the oracle's physical/binary.rs only).
+Source: ledger F-87, F-88 (the older header is in pylance's physical/binary.rs only).
 """
 
 from __future__ import annotations

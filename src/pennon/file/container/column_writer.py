@@ -6,7 +6,7 @@ gives the *work* of pages: rows that were cut off, still to be encoded, on whate
 A page is cut when more than `PageLimits.cache_bytes` have gathered, and then holds all that has,
 unless that is more than ``max_page_bytes``: then it is cut into even parts.
 
-Source: measured (pylance 14.0.2); the two limits are the oracle's, which goes by the second at 2.0
+Source: measured (pylance 14.0.2); the two limits are pylance's, which goes by the second at 2.0
 only (ledger F-685).
 """
 
@@ -96,7 +96,7 @@ class ColumnWriter(FieldWriter):
 class ColumnTree:
     """The writers of a file's top-level fields, and the columns of all fields, depth first.
 
-    The fields of a packed struct have no column and are not listed, as the oracle does it.
+    The fields of a packed struct have no column and are not listed, as pylance does it.
     """
 
     writers: Sequence[FieldWriter]

@@ -1,6 +1,6 @@
 """The file descriptor (global buffer 0: schema and number of rows), and messages within ``Any``.
 
-Source: seed 001; that the bytes of an encoding are an ``Any`` is the oracle's (and early writers') bytes.
+Source: seed 001; that the bytes of an encoding are an ``Any`` is pylance's (and early writers') bytes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Batches go to the column writers (`pennon.file.container.column_writer`), which 
 a page.  Pages are encoded on threads and written in the order in which they were cut, so the same batches make the
 same bytes.
 
-Source: seed 001, "File Structure"; the order of the parts at the end is the oracle's.
+Source: seed 001, "File Structure"; the order of the parts at the end is pylance's.
 """
 
 from __future__ import annotations

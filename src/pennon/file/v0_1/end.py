@@ -1,6 +1,6 @@
 """The parts behind the pages of a file of version 0.1, as bytes.
 
-Source: `pennon.file.v0_1.metadata` draws it; the order is the oracle's.
+Source: `pennon.file.v0_1.metadata` draws it; the order is pylance's.
 """
 
 from __future__ import annotations

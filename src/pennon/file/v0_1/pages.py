@@ -14,7 +14,7 @@ Each field gives its parts (`pennon.encoding.v0_1.parts`) in the order in which 
     null                  none                                          an empty place
     ====================  ============================================  =======================
 
-What this version cannot hold is written as the oracle writes it: a NULL number is what lies under
+What this version cannot hold is written as pylance writes it: a NULL number is what lies under
 it, a NULL list an empty one.  `pennon.file.v0_1.losses` counts that.
 """
 

@@ -6,7 +6,7 @@
     statistics   their own schema, and the position of their page table
     Manifest     of which only the schema counts; a field says where its dictionary lies
 
-Source: seeds 000 and 002; measured (Lance 0.7.5 to 14.0.2); the manifest that is written is the oracle's.
+Source: seeds 000 and 002; measured (Lance 0.7.5 to 14.0.2); the manifest that is written is pylance's.
 """
 
 from __future__ import annotations

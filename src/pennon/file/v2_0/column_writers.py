@@ -116,7 +116,7 @@ class StructColumn(ColumnWriter):
             yield from child.flush()
 
     def finish(self) -> Iterator[PageWork]:
-        """See `FieldWriter.finish`.  The page is written for no rows, too: the oracle needs it."""
+        """See `FieldWriter.finish`.  The page is written for no rows, too: pylance needs it."""
         page = _page(self.column, self.rows, Encoded(SimpleStruct()))
         yield PageWork(0, lambda: [page])
         for child in self.children:

@@ -78,7 +78,7 @@ def _full_levels(levels: Levels, path: Path) -> Levels:
     """Return levels with a layer for each field of the path.
 
     The page of a struct without fields has one layer and no levels, wherever the struct is: nothing
-    around it is NULL, or the oracle would not write it.
+    around it is NULL, or pylance would not write it.
     """
     if not is_bare(path[-1]) or len(levels.layers) == len(path) or levels.rep is not None:
         return levels

@@ -68,7 +68,7 @@ def is_element(kind: pa.DataType) -> bool:
 def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: str) -> Floats2D:
     """Return queries as vectors of some type are compared with them.
 
-    They are rounded to that type, as the oracle does it, and bytes end at the least and the greatest.
+    They are rounded to that type, as pylance does it, and bytes end at the least and the greatest.
     """
     if t.is_float32(element):
         return queries.astype(np.float32)

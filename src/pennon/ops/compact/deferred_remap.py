@@ -31,7 +31,7 @@ from pennon.table.manifest import Manifest
 from pennon.table.operations import DeferredRemap
 
 _MOST_INLINE: Final = 200 * 1024
-"""More than this is a file of its own, as the oracle writes it."""
+"""More than this is a file of its own, as pylance writes it."""
 _FILE: Final = "details.binpb"
 _URL: Final = "/lance.table.FragmentReuseIndexDetails"
 

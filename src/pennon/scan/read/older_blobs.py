@@ -1,6 +1,6 @@
 """Blobs of version 1 in a column of version 2: files from before a table's column was changed.
 
-The oracle makes such tables where an append asks for files of 2.2.  Scans show one kind of
+pylance makes such tables where an append asks for files of 2.2.  Scans show one kind of
 descriptions; blobs of version 1 are like those that lie in their data file.
 
 Source: ledger F-402.

@@ -294,7 +294,7 @@ def distinct(near: Neighbours) -> Neighbours:
 
 
 def _as_one(near: Neighbours, queries: int) -> Neighbours:
-    """Return the rows near all vectors of one query together: the sum over them, as the oracle estimates it.
+    """Return the rows near all vectors of one query together: the sum over them, as pylance estimates it.
 
     A row that one of them did not find is as far from it as the last one that it found.
     """

@@ -9,15 +9,15 @@ pytest runs the methods that begin with ``test_``, each on tables of its own.
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from pennon.errors import AlreadyExistsError, NotFoundError
 from pennon.table.external import Entry, ManifestStore
+from pennon.testing.raises import raises
 
 _WRITERS = 8
 _ROUNDS = 5
@@ -46,7 +46,7 @@ class ManifestStoreContract:
         one, other = self.new_table()
         assert one.get(1) is None
         assert one.get_latest() is None
-        with _raises(NotFoundError):
+        with raises(NotFoundError):
             one.put_if_exists(entry_of(1))
         assert other.get(1) is None
         assert other.get_latest() is None
@@ -66,7 +66,7 @@ class ManifestStoreContract:
         one, other = self.new_table()
         one.put_if_not_exists(entry_of(1, "-mine"))
         for late in (entry_of(1, "-other"), entry_of(1, "-mine"), entry_of(1)):
-            with _raises(AlreadyExistsError):
+            with raises(AlreadyExistsError):
                 other.put_if_not_exists(late)
         assert one.get(1) == entry_of(1, "-mine")
 
@@ -79,7 +79,7 @@ class ManifestStoreContract:
             handle.put_if_exists(entry_of(2, "", None))
             assert other.get(2) == entry_of(2, "", None)
         assert other.get(1) == entry_of(1)
-        with _raises(AlreadyExistsError):
+        with raises(AlreadyExistsError):
             one.put_if_not_exists(entry_of(2))
 
     def test_the_latest_is_the_highest_number(self) -> None:
@@ -141,14 +141,3 @@ def _racer(
         return True
 
     return race
-
-
-@contextlib.contextmanager
-def _raises(kind: type[BaseException]) -> Iterator[None]:
-    """Be `pytest.raises` for those who have no pytest."""
-    try:
-        yield
-    except kind:
-        return
-    message = f"{kind.__name__} was not raised"
-    raise AssertionError(message)

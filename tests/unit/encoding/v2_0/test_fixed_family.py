@@ -17,7 +17,8 @@ from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.encoding.v2_0.nullable import with_validity
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
-from tests.unit.encoding.contract import MemoryPage, check_contract
+from pennon.testing.encoding_contract import PageInMemory
+from tests.unit.encoding.contract import check_contract
 
 SIZES = (0, 1, 3, 64, 1024, 1025, 2500)
 B0, B1, B2 = BufferRef(0), BufferRef(1), BufferRef(2)
@@ -52,7 +53,7 @@ def test_flat_bits_far_apart_are_gathered() -> None:
     values = np.zeros(count, bool)
     wanted = np.array([3, 77, count // 2, count - 1])
     values[wanted[1:]] = True
-    page = MemoryPage.build(e.Flat(1, B0), count, [bits(values)])
+    page = PageInMemory.build(e.Flat(1, B0), count, [bits(values)])
     assert page.decode(pa.bool_(), Rows.at(wanted)).to_pylist() == [False, True, True, True]
 
 
@@ -92,7 +93,7 @@ def test_compressed_bits() -> None:
     ],
 )
 def test_compressed_damage(scheme: str, data: bytes, error: type[Exception]) -> None:
-    page = MemoryPage.build(e.Flat(32, B0, e.Compression(scheme)), 100, [data])
+    page = PageInMemory.build(e.Flat(32, B0, e.Compression(scheme)), 100, [data])
     with pytest.raises(error):
         page.decode(pa.int32(), Rows.between(0, 100))
 
@@ -104,14 +105,14 @@ def test_a_zstd_bomb_without_declared_size_is_stopped() -> None:
             stream.write(bytes(1 << 20))
     bomb = sink.getvalue().to_pybytes()
     assert len(bomb) < 100_000
-    page = MemoryPage.build(e.Flat(8, B0, e.Compression("zstd")), 10, [bomb])
+    page = PageInMemory.build(e.Flat(8, B0, e.Compression("zstd")), 10, [bomb])
     with pytest.raises(TooLargeError):
         page.decode(pa.int8(), Rows.between(0, 10))
 
 
 @pytest.mark.parametrize(("width", "error"), [(0, FormatError), (12, UnsupportedError)])
 def test_flat_of_odd_widths(width: int, error: type[Exception]) -> None:
-    page = MemoryPage.build(e.Flat(width, B0), 4, [bytes(100)])
+    page = PageInMemory.build(e.Flat(width, B0), 4, [bytes(100)])
     with pytest.raises(error, match="flat encoding"):
         page.decode(pa.int8(), Rows.between(0, 4))
 
@@ -130,7 +131,7 @@ def test_nullable(count: int, share: float) -> None:
 
 
 def test_validity_must_be_bits() -> None:
-    page = MemoryPage.build(e.SomeNulls(e.Flat(8, B0), e.Flat(32, B1)), 4, [bytes(4), bytes(16)])
+    page = PageInMemory.build(e.SomeNulls(e.Flat(8, B0), e.Flat(32, B1)), 4, [bytes(4), bytes(16)])
     with pytest.raises(FormatError, match="validity"):
         page.decode(pa.int32(), Rows.between(0, 4))
 
@@ -185,7 +186,7 @@ def test_fixed_size_list_of_fixed_size_lists(count: int) -> None:
     ],
 )
 def test_fixed_size_list_refusals(encoding: e.FixedSizeList, error: type[Exception]) -> None:
-    page = MemoryPage.build(encoding, 2, [bytes(32)])
+    page = PageInMemory.build(encoding, 2, [bytes(32)])
     with pytest.raises(error):
         page.decode(pa.list_(pa.float32(), 4), Rows.between(0, 2))
 
@@ -194,7 +195,7 @@ def test_nested_dimensions_cannot_overflow() -> None:
     encoding: e.ArrayEncoding = e.Flat(32, B0)
     for _ in range(4):
         encoding = e.FixedSizeList((1 << 31) - 1, encoding)
-    page = MemoryPage.build(encoding, 2, [bytes(32)])
+    page = PageInMemory.build(encoding, 2, [bytes(32)])
     with pytest.raises(FormatError):
         page.decode(pa.list_(pa.float32(), 4), Rows.between(0, 2))
 
@@ -214,7 +215,7 @@ def test_packed_struct(count: int) -> None:
 
 def test_packed_struct_of_variable_width_is_refused() -> None:
     text = e.Binary(e.Flat(64, B0), e.Flat(8, B0), 4)
-    page = MemoryPage.build(e.PackedStruct((text,), B0), 2, [bytes(100)])
+    page = PageInMemory.build(e.PackedStruct((text,), B0), 2, [bytes(100)])
     with pytest.raises(UnsupportedError, match="Binary"):
         page.decode(pa.struct([("a", pa.string())]), Rows.between(0, 2))
 
@@ -240,7 +241,7 @@ def test_bitpacked(count: int, width: int, signed: bool) -> None:
 
 def test_bitpacked_spec_bytes() -> None:
     # -3 = 101, -1 = 111, -4 = 100 in three bits; the first value has the lowest bits: 1 00111101
-    page = MemoryPage.build(e.Bitpacked(3, 8, B0, signed=True), 3, [b"\x3d\x01"])
+    page = PageInMemory.build(e.Bitpacked(3, 8, B0, signed=True), 3, [b"\x3d\x01"])
     assert page.decode(pa.int8(), Rows.between(0, 3)).to_pylist() == [-3, -1, -4]
 
 
@@ -284,7 +285,7 @@ def test_impossible_widths(width: int, word: int) -> None:
         e.Bitpacked(width, word, B0, signed=False),
         e.BitpackedForNonNeg(width, word, B0),
     ):
-        page = MemoryPage.build(encoding, 2, [bytes(8192)])
+        page = PageInMemory.build(encoding, 2, [bytes(8192)])
         with pytest.raises(FormatError):
             page.decode(pa.int32(), Rows.between(0, 2))
 
@@ -305,7 +306,7 @@ def test_constant(count: int) -> None:
 
 @pytest.mark.parametrize("value", [b"", bytes(33)])
 def test_constant_refusals(value: bytes) -> None:
-    page = MemoryPage.build(e.Constant(value), 2, [])
+    page = PageInMemory.build(e.Constant(value), 2, [])
     with pytest.raises(UnsupportedError):
         page.decode(pa.int32(), Rows.between(0, 2))
 
@@ -317,13 +318,13 @@ def test_encodings_that_hold_no_values() -> None:
 
 
 def test_a_buffer_that_is_not_there() -> None:
-    page = MemoryPage.build(e.Flat(8, BufferRef(3, "column")), 2, [bytes(2)])
+    page = PageInMemory.build(e.Flat(8, BufferRef(3, "column")), 2, [bytes(2)])
     with pytest.raises(FormatError, match="column buffer 3"):
         page.decode(pa.int8(), Rows.between(0, 2))
 
 
 def test_offsets_of_fixed_size_binary_are_64_bits() -> None:
-    page = MemoryPage.build(e.FixedSizeBinary(e.Flat(8, B0), 1), 2, [b"ab"])
+    page = PageInMemory.build(e.FixedSizeBinary(e.Flat(8, B0), 1), 2, [b"ab"])
     block = run(CODECS.decode(page.encoding, page.buffers, Rows.between(0, 2)), page.read)
     assert isinstance(block, VariableBlock)
     assert block.offset_bits == 64

@@ -28,7 +28,8 @@ from pennon.encoding.v2_0.encodings import (
 )
 from pennon.encoding.v2_0.list import decode_list, encode_list, part_lists
 from pennon.errors import FormatError
-from tests.unit.encoding.contract import MemoryPage, check_contract
+from pennon.testing.encoding_contract import PageInMemory
+from tests.unit.encoding.contract import check_contract
 
 AB_NULL_C = Binary(NoNulls(Flat(64, BufferRef(0))), Flat(8, BufferRef(1)), 4)
 
@@ -74,7 +75,7 @@ def test_compressed_binary_contract(scheme: str) -> None:
 
 
 def test_binary_of_one_row_reads_two_offsets_and_its_bytes() -> None:
-    page = MemoryPage.build(AB_NULL_C, 3, [u64(2, 6, 3), b"abc"])
+    page = PageInMemory.build(AB_NULL_C, 3, [u64(2, 6, 3), b"abc"])
     steps = CODECS.decode(AB_NULL_C, page.buffers, Rows.between(2, 3))
     (offsets,) = next(steps)
     first = page.buffers.page[0].position
@@ -185,7 +186,7 @@ def test_list_is_the_example_of_the_format() -> None:
 @pytest.mark.parametrize("adjustment", [6, 7, 1000])
 def test_lists_decode_with_any_adjustment(adjustment: int) -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), adjustment, 5)
-    page = MemoryPage.build(encoding, 4, [u64(2, 2 + adjustment, 2, 5)])
+    page = PageInMemory.build(encoding, 4, [u64(2, 2 + adjustment, 2, 5)])
 
     def spans(rows: Any) -> Any:
         return run(decode_list(encoding, page.buffers, rows, CODECS), page.read)
@@ -202,7 +203,7 @@ def test_lists_decode_with_any_adjustment(adjustment: int) -> None:
 
 def test_list_offsets_stay_within_the_items() -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), 6, 4)
-    page = MemoryPage.build(encoding, 4, [u64(2, 8, 2, 5)])
+    page = PageInMemory.build(encoding, 4, [u64(2, 8, 2, 5)])
     with pytest.raises(FormatError, match="beyond"):
         run(decode_list(encoding, page.buffers, Rows.between(0, 4), CODECS), page.read)
 

@@ -1,4 +1,4 @@
-"""Count the files that five common ways enter: how much of the house a reader of the code must know.
+"""Count the files that seven common ways enter: how much of the house a reader of the code must know.
 
 ``python scripts/walks.py`` prints a line a way; ``--files`` the files of each, in the order entered.
 A file counts when a function of it is called; what is imported, and never called, does not.
@@ -14,26 +14,28 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 import pennon
 
 SOURCE = Path(pennon.__file__).parent
+SEARCHED = ("scan/", "index/")
 GROUND = ("encoding/", "io/", "schema/", "core/", "compat/", "errors.py")
 
 
 class Walk:
-    """The files of the package in which a function was called, in order; some rooms are left out."""
+    """The files of the package in which a function was called, in order; ``beside`` are left out, or all but ``only``."""
 
-    def __init__(self, *beside: str) -> None:
-        self._beside = beside
+    def __init__(self, *beside: str, only: tuple[str, ...] = ("",)) -> None:
+        self._beside, self._only = beside, only
         self.files: dict[str, None] = {}
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         path = frame.f_code.co_filename
         if event == "call" and path.startswith(str(SOURCE)) and frame.f_code.co_name != "<module>":
             name = str(Path(path).relative_to(SOURCE))
-            if not name.startswith(self._beside):
+            if name.startswith(self._only) and not name.startswith(self._beside):
                 self.files[name] = None
 
     def __enter__(self) -> Self:
@@ -105,12 +107,39 @@ def page(folder: Path) -> Walk:
     return walk
 
 
+def vectors() -> pa.Table:
+    """Return some rows with vectors of 16 numbers."""
+    rng = np.random.default_rng(1)
+    numbers = pa.array(rng.random(16 * 2000, np.float32))
+    return pa.table({"id": range(2000), "v": pa.FixedSizeListArray.from_arrays(numbers, 16)})
+
+
+def nearest(folder: Path) -> Walk:
+    """A search for near vectors by an IVF_PQ index, of an open table: the files of scans and indices."""
+    dataset = pennon.write_dataset(vectors(), folder / "nearest")
+    dataset.create_index("v", "IVF_PQ", num_partitions=4, num_sub_vectors=4)
+    with Walk(only=SEARCHED) as walk:
+        dataset.to_table(nearest={"column": "v", "q": [0.5] * 16, "k": 5})
+    return walk
+
+
+def btree(folder: Path) -> Walk:
+    """A filter that a BTREE answers, of an open table: the files of scans and indices."""
+    dataset = pennon.write_dataset(table(), folder / "btree")
+    dataset.create_scalar_index("id", "BTREE")
+    with Walk(only=SEARCHED) as walk:
+        dataset.to_table(["t"], filter="id = 100")
+    return walk
+
+
 WAYS: dict[str, Callable[[Path], Walk]] = {
     "filtered scan": filtered_scan,
     "append with its commit": append,
     "take(100)": take,
     "Spark read": spark_read,
     "a page of 2.1 to Arrow": page,
+    "nearest= by IVF_PQ": nearest,
+    "a filter that asks a BTREE": btree,
 }
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pennon.cli.arguments import parse_pairs, storage_option
-from pennon.cli.show import print_table, say, say_all, size
+from pennon.cli.show import print_table, say, say_all
+from pennon.display.cells import size
 from pennon.io import open_store
 
 if TYPE_CHECKING:

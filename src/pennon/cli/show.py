@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 import click
 from rich.cells import cell_len, set_cell_size
 
+from pennon.display import cells
 from pennon.errors import printable
 
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _NAMED_COLUMNS = 10
-MAX_CELL = 40
 
 
 def say(text: str, *, label: str = "", err: bool = False) -> None:
@@ -98,18 +97,6 @@ def _does_not_fit(heads: Sequence[str], widths: Sequence[int], most: int) -> str
     )
 
 
-def size(size_bytes: int) -> str:
-    """Return e.g. ``1.5 MiB``."""
-    amount = float(size_bytes)
-    for unit in _UNITS:
-        if amount < 1024 or unit == _UNITS[-1]:
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-
-
 def cell(value: object) -> str:
-    """Return one value of a row, cut where it is long."""
-    text = "NULL" if value is None else _shown(str(value)[: MAX_CELL + 1])
-    mark = _sign("…", "...")
-    return text if len(text) <= MAX_CELL else text[: MAX_CELL - len(mark)] + mark
+    """Return one value of a row as stdout can show it, cut where it is long."""
+    return cells.cell(value, shown=_shown, mark=_sign("…", "..."))

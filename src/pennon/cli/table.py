@@ -9,8 +9,9 @@ import click
 from pyarrow import types
 
 from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, uri
-from pennon.cli.show import cell, print_table, say, size
+from pennon.cli.show import cell, print_table, say
 from pennon.dataset.open import dataset
+from pennon.display.cells import size
 from pennon.io import open_store
 from pennon.table.storage_version import describe_file_versions
 

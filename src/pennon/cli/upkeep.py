@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
-from pennon.cli.show import print_table, say, size
+from pennon.cli.show import print_table, say
 from pennon.dataset.open import dataset
+from pennon.display.cells import size
 
 if TYPE_CHECKING:
     from pennon.dataset import LanceDataset

@@ -7,7 +7,7 @@
     write _transactions/{…}.txn                (nobody reads it until the manifest names it)
     build the next manifest
     create _versions/{head + 1} if absent      ← the commit point
-    look whether it is the newest              (see `pennon.table.commit.put_manifest.settle`)
+    look whether it is the newest              (see `pennon.table.commit.put_manifest.verify_latest`)
     lost the race?  → from the top, after a pause
 
 A write that failed may still have landed; `pennon.table.commit.put_manifest` finds out, or raises

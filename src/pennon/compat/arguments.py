@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -108,10 +109,19 @@ def check_options(
     options: Mapping[str, Any], function: Callable[..., Any], door: str | None = None
 ) -> None:
     """Raise TypeError for an option that a function does not have; ``door``: what users call it."""
-    known = signature(function).parameters if options else ()
+    if not options:
+        return
+    is_method = hasattr(function, "__self__")
+    known = _parameters_of(getattr(function, "__func__", function))[is_method:]
     for name in options:
         if name not in known:
             raise unknown_option(door or function.__name__, name, known)
+
+
+@cache
+def _parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's parameters: to work them out takes a tenth of a search in an index."""
+    return tuple(signature(function).parameters)
 
 
 def refuse(options: Mapping[str, Any], door: Callable[..., Any] | str, *, known: Any = ()) -> None:

@@ -234,7 +234,7 @@ class LanceDataset(
             builder.columns(columns)
         if filter is not None:
             builder.filter(filter)
-        return builder.to_hybrid(fusion).read()
+        return builder.fuse(fusion).to_scanner().to_table()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export all rows as an Arrow C stream."""

@@ -20,8 +20,9 @@ from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
+    from pennon.scan.plan.query import RowSearch
     from pennon.scan.plan.vector_query import VectorSearch
-    from pennon.scan.search.fusion import Fusion, HybridScan
+    from pennon.scan.search.fusion import Fusion
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
@@ -59,11 +60,12 @@ class ScannerBuilder:
         """Start with the defaults."""
         self.ds = ds
         self._given: dict[str, Any] = {}
+        self._columns: Any = None
+        self._filter: str | pc.Expression | None = None
         self._text: tuple[Any, tuple[str, ...] | None] | None = None
         self._nearest: VectorSearch | None = None
+        self._fusion: Fusion | None = None
         self._search_options: dict[str, Any] = {}
-        self._late: dict[str, Any] = {}
-        """A filter and columns that name what only a search adds."""
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -89,31 +91,14 @@ class ScannerBuilder:
 
     def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or by a mapping from a new name to a column or SQL expression."""
-        chosen = check_columns(cols)
-        self._late.pop("columns", None)
-        if not isinstance(chosen, Mapping):
-            return self._set(columns=chosen, expressions={}, order=())
-        try:
-            stored, expressions = parse_columns(self.ds.snapshot, chosen)
-        except ArgumentError:
-            if not any(map(_may_name_found, chosen.values())):
-                raise
-            self._late["columns"] = chosen
-            return self
-        order = tuple(chosen) if expressions else ()
-        return self._set(columns=stored, expressions=expressions, order=order)
+        self._columns = check_columns(cols)
+        return self
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
-        self._late.pop("filter", None)
         if isinstance(filter, (str, pc.Expression)):
-            try:
-                return self._set(predicate=parse_predicate(self.ds.snapshot, filter))
-            except ArgumentError:
-                if not _may_name_found(str(filter)):
-                    raise
-                self._late["filter"] = filter
-                return self
+            self._filter = filter
+            return self
         message = (
             "a filter is SQL text or a pyarrow.compute expression, "
             f"not a value of type {type(filter).__name__}; for functions of batches: to_batches()"
@@ -228,54 +213,49 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
-        if self._nearest is not None and self._text is not None:
-            message = "a scan searches vectors (nearest) or texts (full_text_query), not both"
-            raise ArgumentError(message)
-        search: Any = None
-        if self._nearest is not None:
-            search = self._nearest
-            if self._search_options:
-                search = replace(search, **self._search_options)
-        elif self._text is not None:
-            search = TextSearch(*self._text, **self._search_options)
-        self._parse_late(search)
-        options = ScanOptions(**self._given, search=search)
+        search = self._search()
+        chosen = self._with_columns(self._columns, search) | self._with_filter(search)
+        options = ScanOptions(**self._given, **chosen, search=search)
         return LanceScanner(self.ds, self.ds.snapshot, options)
 
-    def to_hybrid(self, fusion: Fusion) -> HybridScan:
-        """Return the scan that searches vectors and texts.  Raises ArgumentError if it has no search of either."""
-        if self._nearest is None or self._text is None:
-            message = "a hybrid search is for a vector (nearest) and a text (full_text_query)"
+    def _search(self) -> RowSearch | None:
+        """Return the search, if the scan is one.  Raises ArgumentError for two that are not to be made one."""
+        vectors, texts, fusion = self._nearest, None, self._fusion
+        if vectors is not None and self._search_options:
+            vectors = replace(vectors, **self._search_options)
+        if self._text is not None:
+            texts = TextSearch(*self._text, **self._search_options)
+        if vectors is None or texts is None:
+            if fusion is not None:
+                message = "a hybrid search is for a vector (nearest) and a text (full_text_query)"
+                raise ArgumentError(message)
+            return vectors or texts
+        if fusion is None:
+            message = "a scan searches vectors (nearest) or texts (full_text_query), not both"
             raise ArgumentError(message)
-        if self._late:
-            message = f"the columns and the filter of a hybrid search cannot compute with _distance: {self._late}"
-            raise ArgumentError(message)
-        from pennon.scan.search.fusion import HybridScan  # noqa: PLC0415 - saves what searches: most scans do not
+        return fusion.search(vectors, texts)
 
-        vectors = replace(self._nearest, **self._search_options)
-        texts = TextSearch(*self._text, **self._search_options)
-        return HybridScan(self.ds.snapshot, ScanOptions(**self._given), vectors, texts, fusion)
+    def _with_columns(self, columns: Any, search: RowSearch | None) -> dict[str, Any]:
+        if not isinstance(columns, Mapping):
+            return {"columns": columns}
+        added = {} if search is None else search.added.fields
+        stored, expressions = parse_columns(self.ds.snapshot, columns, added=added)
+        order = tuple(columns) if expressions else ()
+        return {"columns": stored, "expressions": expressions, "order": order}
 
-    def _parse_late(self, search: Any) -> None:
-        """Parse what names what only a search adds.  Raises ArgumentError where no such search is."""
-        late = self._late
-        if not late:
-            return
-        snapshot = self.ds.snapshot
-        if self._nearest is None:
-            if "columns" in late:
-                parse_columns(snapshot, late["columns"])
-            parse_predicate(snapshot, late["filter"])
-            return
-        from pennon.scan.search import nearest  # noqa: PLC0415 - saves what searches: most scans do not
-
-        if "columns" in late:
-            stored, expressions = nearest.parse_columns(snapshot, late["columns"], search)
-            self._set(columns=stored, expressions=expressions, order=tuple(late["columns"]))
-        if "filter" in late and search.prefilter:
-            parse_predicate(snapshot, late["filter"])
-        elif "filter" in late:
-            self._set(predicate=nearest.parse_condition(snapshot, late["filter"], search))
+    def _with_filter(self, search: RowSearch | None) -> dict[str, Any]:
+        if self._filter is None:
+            return {}
+        added = {} if search is None or search.prefilter else search.added.fields
+        try:
+            return {"predicate": parse_predicate(self.ds.snapshot, self._filter, added=added)}
+        except ArgumentError:
+            named = [] if self._fusion is None or search is None else search.added.fields
+            late = [name for name in named if name in str(self._filter)]
+            if not late:
+                raise
+            message = f"the filter of a hybrid search cannot compute with {late[0]}: {self._filter}"
+            raise ArgumentError(message) from None
 
     def nearest(
         self,
@@ -320,6 +300,11 @@ class ScannerBuilder:
         self._text = (query, None if columns is None else tuple(columns))
         return self
 
+    def fuse(self, fusion: Fusion) -> ScannerBuilder:
+        """Search vectors and texts at once, and make one list of the rows that both find."""
+        self._fusion = fusion
+        return self
+
     def prefilter(self, prefilter: bool = True) -> ScannerBuilder:
         """Search among the rows that pass the filter; by default the filter is for the rows found."""
         self._search_options["prefilter"] = bool(prefilter)
@@ -346,11 +331,6 @@ class ScannerBuilder:
     row_addr_prefilter = _refuse("row_addr_prefilter", "row_addr_allowlist")
     with_index_segments = _refuse("with_index_segments", "index_segments")
     substrait_aggregate = _refuse("substrait_aggregate", "substrait_aggregate")
-
-
-def _may_name_found(text: object) -> bool:
-    """Return whether an expression may name a column that only a search adds."""
-    return any(name in str(text) for name in ("_distance", "query_index"))
 
 
 def _not_negative(name: str, value: int | None) -> int | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,10 +54,11 @@ if TYPE_CHECKING:
     from pennon.index.row_set import Selection
     from pennon.index.text.queries import FullTextQuery
     from pennon.scan.plan.index_lookup import IndexLookup
-    from pennon.scan.plan.vector_query import VectorSearch
 
 
 _NOTHING: Final = Projection(Schema((), {}), ())
+Added: TypeAlias = "Mapping[str, pa.Field[Any]]"
+_NONE_ADDED: Final[Added] = {}
 
 
 @dataclass
@@ -73,6 +74,44 @@ class ColumnOrdering:
         return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedColumns:
+    """The columns that a search adds to the rows that it finds.
+
+    ``fields`` are all of them: expressions and conditions behind the search may name them.  Even if nobody names
+    them, ``first`` come out before the table's columns, and ``last`` behind them.
+    """
+
+    fields: Added
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+
+
+class RowSearch(Protocol):
+    """A search that a scan is asked for; `pennon.scan.search.kinds` has the source of rows that runs it."""
+
+    @property
+    def prefilter(self) -> bool:
+        """Return whether the condition limits what the search may find; else it is for the rows found."""
+        ...
+
+    @property
+    def is_fast(self) -> bool:
+        """Return whether rows that no index covers are left out."""
+        ...
+
+    @property
+    def added(self) -> AddedColumns:
+        """Return the columns that come with the rows found."""
+        ...
+
+
+SCORE: Final = "_score"
+_SCORE: Final = {SCORE: pa.field(SCORE, pa.float32())}
+_SCORED: Final = AddedColumns(_SCORE, last=(SCORE,))
+_NOT_SCORED: Final = AddedColumns(_SCORE)
+
+
 @dataclass(frozen=True, slots=True)
 class TextSearch:
     """A full-text search; `pennon.scan.search.full_text` runs it.
@@ -86,6 +125,11 @@ class TextSearch:
     prefilter: bool = False
     is_fast: bool = False
     is_scored: bool = True
+
+    @property
+    def added(self) -> AddedColumns:
+        """See `RowSearch.added`."""
+        return _SCORED if self.is_scored else _NOT_SCORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +161,7 @@ class ScanOptions:
     nests: bool = False
     uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
-    search: TextSearch | VectorSearch | None = None
+    search: RowSearch | None = None
 
     @property
     def metas(self) -> tuple[MetaColumn, ...]:
@@ -203,34 +247,53 @@ def every_column(snapshot: Snapshot, schema: Schema) -> pa.Schema:
 # --- what is asked for ----------------------------------------------------------------------------
 
 
+def columns_to_name(snapshot: Snapshot, schema: Schema, added: Added = _NONE_ADDED) -> pa.Schema:
+    """Return what an expression may name: see `every_column`, and the columns that a search adds."""
+    if not added:
+        return every_column(snapshot, schema)
+
+    def join() -> pa.Schema:
+        table = every_column(snapshot, schema)
+        return pa.schema([*(each for each in table if each.name not in added), *added.values()])
+
+    key = "every column", schema is snapshot.manifest.schema, *added
+    return snapshot.remember(key, join)
+
+
 def parse_predicate(
-    snapshot: Snapshot, text: str | pc.Expression, schema: Schema | None = None
+    snapshot: Snapshot,
+    text: str | pc.Expression,
+    schema: Schema | None = None,
+    added: Added = _NONE_ADDED,
 ) -> Predicate:
     """Return the condition that SQL text or a pyarrow expression is for a version's rows.
 
-    ``schema`` has the columns that it may name, by default the table's.
+    ``schema`` has the columns that it may name, by default the table's; ``added`` those of a search.
     Raises ArgumentError if it is none, or names what the table does not have.
     """
     schema = snapshot.manifest.schema if schema is None else schema
-    columns = every_column(snapshot, schema)
+    columns = columns_to_name(snapshot, schema, added)
     if not isinstance(text, str):
         return arrow_predicate(text, columns)
-    key = "predicate", text, schema is snapshot.manifest.schema
+    key = "predicate", text, schema is snapshot.manifest.schema, *added
     return snapshot.remember(key, partial(SqlPredicate.parse, text, columns))
 
 
 def parse_columns(
-    snapshot: Snapshot, columns: Mapping[str, str], schema: Schema | None = None
+    snapshot: Snapshot,
+    columns: Mapping[str, str],
+    schema: Schema | None = None,
+    added: Added = _NONE_ADDED,
 ) -> tuple[dict[str, str], dict[str, Expression]]:
     """Return those columns that are stored, by the names to show them under, and expressions.
 
-    ``schema`` has the columns that they may name, by default the table's.
+    ``schema`` has the columns that they may name, by default the table's; ``added`` those of a search.
     Raises ArgumentError for what is neither a column nor an expression.
     """
     schema = snapshot.manifest.schema if schema is None else schema
     stored = {name: source for name, source in columns.items() if is_column(schema, source)}
     rest = {name: text for name, text in columns.items() if name not in stored}
-    table = every_column(snapshot, schema) if rest else pa.schema([])
+    table = columns_to_name(snapshot, schema, added) if rest else pa.schema([])
     return stored, {name: parse_expression(text, table) for name, text in rest.items()}
 
 

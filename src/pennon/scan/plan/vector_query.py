@@ -21,6 +21,7 @@ from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
+from pennon.scan.plan.query import AddedColumns
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
@@ -29,6 +30,19 @@ from pennon.schema.types import BFLOAT16, storage_type
 
 QUERY_INDEX: Final = "query_index"
 """The column that says which of many queries a row is near to."""
+DISTANCE: Final = "_distance"
+_ONE: Final = {DISTANCE: pa.field(DISTANCE, pa.float32())}
+_MANY: Final = {**_ONE, QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False)}
+_ADDED: Final = {
+    (is_batch, is_scored): AddedColumns(
+        _MANY if is_batch else _ONE,
+        (QUERY_INDEX,) if is_batch else (),
+        (DISTANCE,) if is_scored else (),
+    )
+    for is_batch in (False, True)
+    for is_scored in (False, True)
+}
+"""The columns that a search adds: by whether it has many queries, and whether distances are shown."""
 ALL_PARTITIONS: Final = (1 << 31) - 1
 _MODES: Final = ("fast", "normal", "accurate")
 _PROBES: Final = {
@@ -108,6 +122,11 @@ class VectorSearch:
     prefilter: bool = False
     is_fast: bool = False
     is_scored: bool = True
+
+    @property
+    def added(self) -> AddedColumns:
+        """See `pennon.scan.plan.query.RowSearch`."""
+        return _ADDED[self.is_batch, self.is_scored]
 
     def probes(self, k: int, metric: str) -> Probes:
         """Return how much of an index is searched for ``k`` rows."""

@@ -1,4 +1,4 @@
-"""The plan of a scan as text, and what came of it.
+"""The plan of a scan of pages, and what was measured of one that ran.
 
 The lines stand as the rows flow: from the bottom up, each line below what it feeds::
 
@@ -13,20 +13,30 @@ The lines stand as the rows flow: from the bottom up, each line below what it fe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from pennon.encoding.rows import Rows
-from pennon.errors import printable
 from pennon.scan.metrics import Meter
 from pennon.scan.plan.filter_columns import FieldPlan
 from pennon.scan.plan.query import BoundQuery, lookup_of, plan_query
 from pennon.scan.read.late_materialization import rows_of
 from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.run.filter_unit import plan_fields
+from pennon.scan.run.plan_steps import (
+    Compute,
+    Filter,
+    Limit,
+    Plan,
+    QueryScalarIndices,
+    ReadKept,
+    ScanPages,
+    Sort,
+    chained,
+)
 from pennon.schema.field import Field
 from pennon.table.fragment import Fragment
 
@@ -44,29 +54,16 @@ class Findings:
     """What was read for all rows."""
     behind: Meter
     """What was read for those that the condition kept."""
-    rows: int
-    seconds: float
 
 
-def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | None = None) -> str:
-    """Return the plan; ``verbose`` with the rows of each fragment, and how its columns are read.
+def explain(uri: str, query: BoundQuery, *, verbose: bool) -> Plan:
+    """Return the plan of a query; ``verbose`` with the rows of each fragment, and how its columns are read.
 
     For the latter the ends of the first `MOST_DESCRIBED` fragments' files are read.
     """
-    lines = [line for line in _lines(uri, query, found) if line]
-    text = text_of_lines("  " * depth + line for depth, line in enumerate(lines))
-    if not verbose:
-        return text
-    indent = "  " * len(lines)
-    tasks = range(len(query.scan.tasks))
-    return text + text_of_lines(
-        indent + line for number in tasks for line in _fragment_lines(query, number)
-    )
-
-
-def text_of_lines(lines: Iterable[str]) -> str:
-    """Return the lines of a plan as text; control characters in names are escaped."""
-    return "".join(printable(line) + "\n" for line in lines)
+    numbers = range(len(query.scan.tasks)) if verbose else ()
+    lines = [Plan(line) for number in numbers for line in _fragment_lines(query, number)]
+    return chained([*_steps(uri, query, None)], lines)[0]
 
 
 def analyze(
@@ -84,45 +81,55 @@ def analyze(
     query = plan_query(replace(query, scan=scan), fragments)
     scan = replace(query.scan, snapshot=snapshot.metered(before if query.is_plain else behind))
     rows = run(replace(query, scan=scan, tested=snapshot.metered(before)))
-    found = Findings(asked, before, behind, rows, time.perf_counter() - began)
-    head = f"Scanned: rows={rows}, elapsed={found.seconds * 1000:.3f}ms\n"
-    return head + explain(uri, query, verbose=False, found=found)
+    seconds = time.perf_counter() - began
+    plan = chained([*_steps(uri, query, Findings(asked, before, behind))])[0]
+    return analyzed(plan, rows, seconds)
 
 
-def _lines(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[str]:
+def analyzed(plan: Plan, rows: int, seconds: float) -> str:
+    """Return the text of a plan that ran, below how many rows came out, and how long it took."""
+    return f"Scanned: rows={rows}, elapsed={seconds * 1000:.3f}ms\n{plan}"
+
+
+def _steps(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[Plan]:
+    """Yield the steps, from the top down."""
     fields = plan_fields(query)
-    yield _limit(query) if query.condition is not None or query.orderings else ""
-    yield _sort(query)
+    is_cut = query.limit is not None or query.offset
+    if is_cut and (query.condition is not None or query.orderings):
+        yield Plan(Limit(query.limit, query.offset or None))
+    if query.orderings:
+        yield Plan(Sort(query.orderings))
     if query.computed is not None:
-        yield f"Compute: {', '.join(query.computed.expressions)}"
+        yield Plan(Compute(tuple(query.computed.expressions)))
     if query.condition is not None:
         if fields.rest:
             read = metrics(found.behind) if found else ""
-            yield f"Read: columns={_names(fields.rest)}, {_how(fields)}{read}"
+            yield Plan(ReadKept(_names(fields.rest), _how(fields)), metrics=read)
         kept = f", metrics=[rows_kept={found.before.rows_kept}]" if found else ""
-        yield f"Filter: {query.condition.predicate}{kept}"
+        yield Plan(Filter(query.condition.predicate), metrics=kept)
     yield _scan(uri, query, fields, found)
     lookup = lookup_of(query)
     if lookup is not None:
-        yield f"ScalarIndexQuery: query={lookup}{index_metrics(found.asked) if found else ''}"
+        asked = index_metrics(found.asked) if found else ""
+        yield Plan(QueryScalarIndices(lookup), metrics=asked)
 
 
-def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None) -> str:
+def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None) -> Plan:
     scan = query.scan
-    table = scan.snapshot.manifest.fragments
-    count, rows = (
-        len({task.fragment.id for task in scan.tasks}),
-        sum(live_row_counts(scan.snapshot)),
-    )
+    snapshot = scan.snapshot
     columns = fields.early if query.condition is not None else (*fields.early, *fields.rest)
-    text = (
-        f"Scan: uri={uri}, columns={_names(columns)}, "
-        f"fragments={count} of {len(table)}, rows={scan.rows} of {rows}"
+    step = ScanPages(
+        uri,
+        _names(columns),
+        len({task.fragment.id for task in scan.tasks}),
+        len(snapshot.manifest.fragments),
+        scan.rows,
+        sum(live_row_counts(snapshot)),
     )
     if found is None:
-        return text
+        return Plan(step)
     is_behind = query.condition is None and query.computed is not None
-    return text + metrics(found.behind if is_behind else found.before)
+    return Plan(step, metrics=metrics(found.behind if is_behind else found.before))
 
 
 def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
@@ -146,26 +153,14 @@ def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
         yield from (f"    {line}" for line in reader.describe(fields.rest, behind))
 
 
-def _sort(query: BoundQuery) -> str:
-    if not query.orderings:
-        return ""
-    return "Sort: " + ", ".join(map(str, query.orderings))
-
-
-def _limit(query: BoundQuery) -> str:
-    parts = [f"limit={query.limit}"] if query.limit is not None else []
-    parts += [f"offset={query.offset}"] if query.offset else []
-    return f"Limit: {', '.join(parts)}" if parts else ""
-
-
 def _how(fields: FieldPlan) -> str:
     if all(fields.exact):
         return "just the rows that are kept"
     return "for the rows that are kept, and those between where it costs less"
 
 
-def _names(fields: Sequence[Field]) -> str:
-    return f"[{', '.join(field.name for field in fields)}]"
+def _names(fields: Sequence[Field]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields)
 
 
 def index_metrics(meter: Meter) -> str:

@@ -1,11 +1,11 @@
-"""A scan that searches vectors and texts at once: two lists of rows, made one by their ranks.
+"""The rows that two searches find, of vectors and of texts, made one list by their ranks: a source of rows.
 
 ::
 
     vectors       rows by distance        1, 2, 3, ...      `pennon.scan.search.nearest`
     texts         rows by score           1, 2, 3, ...      `pennon.scan.search.full_text`
     fusion        each row: the sum of 1 / (constant + rank) over the lists that it is in
-    rows          the best of them by that sum, those of equal sums by address; their columns are taken
+    best          rows by that sum, those of equal sums by address
 
 Distances and scores are not comparable, ranks are: this is reciprocal rank fusion (Cormack, Clarke and Buettcher,
 2009), with the constant of the paper, 60, and the first rank 1.  A filter is each search's own, before or behind it.
@@ -14,67 +14,39 @@ Distances and scores are not comparable, ranks are: this is reciprocal rank fusi
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
-from pennon.index.row_set import Numbers
-from pennon.index.text.hits import NOTHING, Hits
-from pennon.scan.plan.query import BoundQuery, ScanOptions, TextSearch, bind_query
-from pennon.scan.projection import MetaColumn
-from pennon.scan.run.sort import take_rows
-from pennon.scan.search.full_text import SCORE, TextScan
-from pennon.scan.search.nearest import DISTANCE, NearestScan
+from pennon.index.vector.search.top_k import Neighbours
+from pennon.scan.answer import Answer, Found
+from pennon.scan.plan.query import SCORE, AddedColumns, ScanOptions, TextSearch
+from pennon.scan.plan.vector_query import DISTANCE, VectorSearch
+from pennon.scan.read.arrays import float32_array
+from pennon.scan.run.plan_steps import Plan
+from pennon.scan.search.full_text import TextSource
+from pennon.scan.search.nearest import NearestSource
 from pennon.scan.snapshot import Snapshot
 
-if TYPE_CHECKING:
-    from pennon.index.vector.base import Floats
-    from pennon.index.vector.search.top_k import Neighbours
-    from pennon.scan.plan.vector_query import VectorSearch
-
 RELEVANCE: Final = "_relevance_score"
-ADDED: Final = (DISTANCE, SCORE, RELEVANCE)
-"""The columns that a search adds; the first two are NULL where a row was found by the other search alone."""
 CONSTANT: Final = 60.0
 """The paper's; how much the first ranks count more than those behind them."""
 _DEFAULT_K: Final = 10
-_METAS: Final = (MetaColumn.ROW_ID.value, MetaColumn.ROW_ADDRESS.value)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fused:
-    """Rows, best first: addresses, and of each what it was found by; NaN where it was not."""
-
-    addresses: Numbers
-    distances: Floats
-    scores: Floats
-    relevance: Floats
-
-    @classmethod
-    def joined(cls, parts: Sequence[Fused]) -> Fused:
-        """Return all of them in one, in order."""
-        return cls(
-            np.concatenate([np.empty(0, np.uint64), *(each.addresses for each in parts)]),
-            np.concatenate([np.empty(0, np.float32), *(each.distances for each in parts)]),
-            np.concatenate([np.empty(0, np.float32), *(each.scores for each in parts)]),
-            np.concatenate([np.empty(0, np.float32), *(each.relevance for each in parts)]),
-        )
-
-    def columns(self) -> dict[str, pa.Array[Any]]:
-        """Return the columns that a search adds."""
-        values = (self.distances, self.scores, self.relevance)
-        pairs = zip(ADDED, values, strict=True)
-        return {name: pa.array(each, pa.float32(), mask=np.isnan(each)) for name, each in pairs}
+_NAMES: Final = (DISTANCE, SCORE, RELEVANCE)
+_ADDED: Final = AddedColumns({name: pa.field(name, pa.float32()) for name in _NAMES}, last=_NAMES)
+"""The first two are NULL where a row was found by the other search alone."""
+_NO_TEXTS: Final = Found(np.empty(0, np.uint64), {SCORE: float32_array(np.empty(0, np.float32))})
 
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """How two lists become one: ``k`` rows come out, ``candidates`` are asked of each search."""
+    """How lists of rows become one: ``k`` rows come out, ``candidates`` are asked of each search."""
 
     k: int
     candidates: int
@@ -100,81 +72,108 @@ class Fusion:
             raise ArgumentError(message)
         return cls(wanted, asked, float(constant))
 
-    def join(self, near: Neighbours, hits: Hits) -> Fused:
-        """Return the best rows of those near a vector, nearest first, and of those that fit a text, best first."""
-        _, first = np.unique(hits.rows, return_index=True)
-        hits = hits.at(np.sort(first))  # of the items of a row the best one counts
-        rows = np.unique(np.concatenate([near.addresses, hits.rows]))
+    def search(self, vectors: VectorSearch, texts: TextSearch) -> HybridSearch:
+        """Return the search whose rows are those of two, made one list."""
+        return HybridSearch(vectors, texts, self)
+
+    def join(self, lists: Sequence[tuple[str, Found]]) -> Found:
+        """Return the best rows of lists, each best first; of each list the column of that name comes along."""
+        rows = np.unique(np.concatenate([found.addresses for _, found in lists]))
         sums = np.zeros(len(rows), np.float64)
-        distances, scores = np.full((2, len(rows)), np.nan, np.float32)
-        lists = ((near.addresses, near.distances, distances), (hits.rows, hits.scores, scores))
-        for addresses, values, column in lists:
-            places = np.searchsorted(rows, addresses)
-            sums[places] += 1 / (self.constant + np.arange(1, len(addresses) + 1))
-            column[places] = values
+        columns: dict[str, npt.NDArray[np.float32]] = {}
+        for name, found in lists:
+            _, firsts = np.unique(found.addresses, return_index=True)
+            firsts.sort()  # of the items of a row the best one counts
+            places = np.searchsorted(rows, found.addresses[firsts])
+            sums[places] += 1 / (self.constant + np.arange(1, len(firsts) + 1))
+            columns[name] = np.full(len(rows), np.nan, np.float32)
+            columns[name][places] = found.added[name].to_numpy()[firsts]
+        columns[RELEVANCE] = sums.astype(np.float32)
         best = np.argsort(-sums, kind="stable")[: self.k]
-        relevance = sums[best].astype(np.float32)
-        return Fused(rows[best], distances[best], scores[best], relevance)
+        return Found(rows[best], {name: _or_null(each[best]) for name, each in columns.items()})
 
 
-class HybridScan:
-    """A scan that searches vectors and texts, bound to a version."""
+def _or_null(values: npt.NDArray[np.float32]) -> pa.Array[Any]:
+    """Return values, NULL for NaN."""
+    return pa.array(values, pa.float32(), mask=np.isnan(values))
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        options: ScanOptions,
-        vectors: VectorSearch,
-        texts: TextSearch,
-        fusion: Fusion,
-    ) -> None:
-        """Bind a scan.  Raises ArgumentError for one that cannot be answered."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HybridSearch:
+    """A search for vectors and texts at once."""
+
+    vectors: VectorSearch
+    texts: TextSearch
+    fusion: Fusion
+
+    @property
+    def prefilter(self) -> bool:
+        """Return True: the condition is for what each of the two finds, and not for the rows of both."""
+        return True
+
+    @property
+    def is_fast(self) -> bool:
+        """Return whether rows that no index covers are left out."""
+        return self.vectors.is_fast
+
+    @property
+    def added(self) -> AddedColumns:
+        """Return distances and scores, and how relevant a row is by both."""
+        return _ADDED
+
+
+class HybridSource:
+    """The rows of a version that fit a vector and a text best."""
+
+    cuts: bool = False
+    added: AddedColumns = _ADDED
+
+    def __init__(self, snapshot: Snapshot, options: ScanOptions, asked: HybridSearch) -> None:
+        """Bind a search.  Raises ArgumentError for one that cannot be answered."""
+        vectors, texts, fusion = asked.vectors, asked.texts, asked.fusion
         if vectors.is_batch:
             message = (
                 "a hybrid search has one query, a vector and a text; nearest has several vectors"
             )
             raise ArgumentError(message)
-        columns = options.columns
-        self._names = None if columns is None or isinstance(columns, Mapping) else columns
-        if self._names is not None:
-            columns = tuple(name for name in self._names if name not in ADDED)
-        bare = replace(options, columns=(), expressions={}, order=(), limit=None, offset=0)
-        most = vectors.k or fusion.candidates
-        self._near = NearestScan(snapshot, bare, replace(vectors, k=most))
-        search = replace(bare, search=texts, limit=fusion.candidates)
-        self._texts = TextScan.of(snapshot, search)
-        shown = replace(options, columns=columns, predicate=None, limit=None, offset=0)
-        self._query: BoundQuery = bind_query(snapshot, shown)
+        bare = replace(
+            options, columns=(), expressions={}, order=(), orderings=(), limit=None, offset=0
+        )
+        vectors = replace(vectors, k=vectors.k or fusion.candidates)
+        self._near = Answer(
+            snapshot, replace(bare, search=vectors), partial(NearestSource, asked=vectors)
+        )
+        bare = replace(bare, search=texts, limit=fusion.candidates)
+        self._texts = Answer(snapshot, bare, partial(TextSource.of, asked=texts))
         self._fusion = fusion
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the schema of what comes out: what a search adds comes last, unless it is named."""
-        fields = {field.name: field for field in self._query.schema}
-        metas = [name for name in _METAS if name in fields]
-        names = [name for name in fields if name not in metas]
-        if self._names is not None:
-            names = [name for name in self._names if name not in metas]
-        fields |= {name: pa.field(name, pa.float32()) for name in ADDED}
-        last = [name for name in ADDED if name not in names]
-        return pa.schema(
-            [fields[name] for name in (*names, *last, *metas)], self._query.schema.metadata
-        )
+    def find(self, limit: int | None, offset: int) -> Found:  # noqa: ARG002 - the k best are found before rows are cut
+        """Return the best rows of both searches."""
+        return self._join(self._near.found(), self._texts.found())
 
-    def read(self) -> pa.Table:
-        """Return the rows."""
-        return self.rows(self._fusion.join(self._near.near(), self._texts.hits()))
+    def fuse(self, near: Neighbours, text: str | None) -> Found:
+        """Return the rows for what was found near another vector, and for another text; None: for no text."""
+        found = self._near.filtered(self._near.source.found(near))
+        if text is None:
+            return self._join(found, _NO_TEXTS)
+        texts = self._texts.source.asking(text).find(self._fusion.candidates, 0)
+        return self._join(found, self._texts.filtered(texts))
 
-    def fuse(self, near: Neighbours, text: str | None) -> Fused:
-        """Return the rows that come out for rows found near another vector, and for another text; None: for no text."""
-        texts = None if text is None else self._texts.asking(text)
-        hits = NOTHING if texts is None else texts.hits()
-        return self._fusion.join(self._near.filtered(near), hits)
+    def _join(self, near: Found, texts: Found) -> Found:
+        return self._fusion.join([(DISTANCE, near), (SCORE, texts)])
 
-    def rows(self, found: Fused) -> pa.Table:
-        """Return the columns of rows that were found, in their order."""
-        table = take_rows(self._query, found.addresses)
-        columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
-        columns |= found.columns()
-        schema = self.schema
-        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+    def steps(self, limit: int | None, offset: int) -> tuple[Plan, ...]:  # noqa: ARG002 - as `find`
+        """Return the plan of both searches."""
+        fusion = self._fusion
+        parts = (*self._near.steps(), *self._texts.steps())
+        return (Plan(FuseRanks(fusion), parts),)
+
+
+@dataclass(frozen=True, slots=True)
+class FuseRanks:
+    """The ranks of rows in two lists are made one: a step of plans."""
+
+    fusion: Fusion
+
+    def __str__(self) -> str:
+        return f"RankFusion: k={self.fusion.k}, constant={self.fusion.constant}"

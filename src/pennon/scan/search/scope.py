@@ -20,11 +20,19 @@ from pennon.index.moved_rows import MovedRows
 from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
-from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
+from pennon.scan.plan.query import (
+    BoundQuery,
+    RowSearch,
+    ScanOptions,
+    bind_query,
+    lookup_of,
+    plan_query,
+)
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader, live_addresses
 from pennon.scan.run.filter import read_query, read_query_batches
+from pennon.scan.run.plan_steps import Plan, Prefilter, QueryScalarIndices
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
@@ -43,6 +51,12 @@ class Scope:
     """Just what indices cover is searched."""
     uses_indices: bool = True
     """Indices are asked which rows pass the condition."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, options: ScanOptions, asked: RowSearch) -> Scope:
+        """Return the rows that a search of a scan may find."""
+        before = options.predicate if asked.prefilter else None
+        return cls(snapshot, before, options.fragments, asked.is_fast, options.uses_indices)
 
     @property
     def searched(self) -> Sequence[Fragment]:
@@ -71,13 +85,13 @@ class Scope:
         found = read_query(self.query(fragments)).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
         return RowSet.of(np.asarray(found, np.uint64))
 
-    def lines(self) -> list[str]:
-        """Return what plans say of the condition, and below it, what indices are asked of it."""
+    def steps(self) -> tuple[Plan, ...]:
+        """Return the plan of the condition, and below it of the indices that are asked."""
         if self.predicate is None:
-            return []
+            return ()
         lookup = lookup_of(self.query(()))
-        asked = [] if lookup is None else [f"  ScalarIndexQuery: query={lookup}"]
-        return [f"Prefilter: {self.predicate}", *asked]
+        asked = () if lookup is None else (Plan(QueryScalarIndices(lookup)),)
+        return (Plan(Prefilter(self.predicate), asked),)
 
     def texts(
         self, column: str, fragments: Sequence[Fragment]

@@ -26,11 +26,10 @@ from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.distance import check_metric, default_metric
-from pennon.scan.plan.query import ScanOptions, parse_predicate
+from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.scan.search.fusion import Fusion
-from pennon.scan.search.nearest import parse_columns, parse_condition
 from pennon.scan.search.vector_indices import find_index
 from pennon.spark.frames.scan import parallelism_of
 from pennon.spark.names import quoted
@@ -207,9 +206,8 @@ def _with_filter(
 ) -> ScanOptions:
     if text is None:
         return options
-    if asked.prefilter or not is_late:
-        return replace(options, predicate=parse_predicate(snapshot, text))
-    return replace(options, predicate=parse_condition(snapshot, text, asked))
+    added = asked.added.fields if is_late and not asked.prefilter else {}
+    return replace(options, predicate=parse_predicate(snapshot, text, added=added))
 
 
 def _with_columns(
@@ -220,7 +218,7 @@ def _with_columns(
 ) -> ScanOptions:
     """Return the options with the columns to show: all but the one that is searched, if none are named."""
     if isinstance(columns, Mapping):
-        stored, expressions = parse_columns(snapshot, columns, asked)
+        stored, expressions = parse_columns(snapshot, columns, added=asked.added.fields)
         return replace(options, columns=stored, expressions=expressions, order=tuple(columns))
     if isinstance(columns, str):
         message = f"columns is a list of names, or a dict, not {columns!r}"

@@ -22,11 +22,13 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, FormatError, LanceError
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
-from pennon.scan.plan.query import ScanOptions, TextSearch
+from pennon.scan.answer import Answer, Found
+from pennon.scan.plan.query import RowSearch, ScanOptions, TextSearch
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison, search_rows, vectors_query
-from pennon.scan.search.fusion import Fused, Fusion, HybridScan
-from pennon.scan.search.nearest import NearestScan, search_index
+from pennon.scan.search.fusion import Fusion, HybridSource
+from pennon.scan.search.kinds import answer_search
+from pennon.scan.search.nearest import NearestSource, search_index
 from pennon.scan.search.scope import Scope
 from pennon.scan.search.vector_indices import distinct, find_index
 from pennon.scan.snapshot import Snapshot
@@ -39,6 +41,7 @@ FOUND: Final = "__pennon_found"
 TIMES: Final = "__pennon_times"
 LISTS: Final = "__pennon_lists"
 RANK: Final = "_rank"
+_OWNER: Final = "__pennon_query"
 _BLOCK_BYTES: Final = 32 * MIB
 """Queries, and what is found for them, that a task holds at a time."""
 _MOST_QUERIES: Final = 4096
@@ -278,24 +281,19 @@ class FoundRows:
     asked: VectorSearch
     texts: TextColumns | None = None
 
-    def nearest(self) -> NearestScan:
-        """Return the scan whose columns are shown."""
-        return NearestScan(self.snapshot, self.options, self.asked)
-
-    def hybrid(self) -> HybridScan:
-        """Return the scan of both searches.  Raises ArgumentError for texts that cannot be searched."""
-        texts = self.texts
-        if texts is None:
-            message = "this search is for vectors alone"
-            raise ArgumentError(message)
-        asked = self.asked
-        search = TextSearch("", texts.columns, asked.prefilter, asked.is_fast)
-        return HybridScan(self.snapshot, self.options, asked, search, texts.fusion)
+    def answer(self) -> Answer[Any]:
+        """Return the scan whose columns are shown.  Raises ArgumentError for texts that cannot be searched."""
+        asked, texts = self.asked, self.texts
+        search: RowSearch = asked
+        if texts is not None:
+            words = TextSearch("", texts.columns, asked.prefilter, asked.is_fast)
+            search = texts.fusion.search(asked, words)
+        return answer_search(self.snapshot, replace(self.options, search=search), search)
 
     @property
     def schema(self) -> pa.Schema:
         """Return the columns that are shown beside those of the queries."""
-        return self.nearest().schema if self.texts is None else self.hybrid().schema
+        return self.answer().schema
 
 
 def wrong_length(vector: str, numbers: int, column: VectorColumn) -> ArgumentError:
@@ -323,7 +321,7 @@ class ShowFound:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Show the rows found for the queries of a partition."""
-        show = _ShowNearest(self.rows) if self.rows.texts is None else _ShowHybrid(self.rows)
+        answer = self.rows.answer()
         step = max(_SHOWN_ROWS // self.k, 1)
         for given in batches:
             # By place: Spark gives a map that rows are grouped by a name of its own.
@@ -332,7 +330,7 @@ class ShowFound:
             near, times = self._together(batch)
             asked = np.repeat(np.arange(batch.num_rows), times)
             for start in range(0, len(asked), step):
-                yield from self._shown(show, batch, near, asked[start : start + step])
+                yield from self._shown(answer, batch, near, asked[start : start + step])
 
     def _together(self, batch: pa.RecordBatch) -> tuple[Neighbours, npt.NDArray[np.int64]]:
         """Return what was found for each query, and how many equal ones there were."""
@@ -357,16 +355,21 @@ class ShowFound:
 
     def _shown(
         self,
-        show: _ShowNearest | _ShowHybrid,
+        answer: Answer[Any],
         batch: pa.RecordBatch,
         near: Neighbours,
         asked: npt.NDArray[np.int64],
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows found for some queries, which are named by their places in a batch."""
-        counts, table = show.rows(batch, near, asked)
+        texts = self.rows.texts
+        words = None if texts is None else batch.column(texts.words)
+        counts, rows = (
+            _left(answer, near, asked) if words is None else _fused(answer, near, asked, words)
+        )
         owner = np.repeat(asked, counts)
         if not len(owner):
             return
+        table = answer.rows(rows)
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
         queries = batch.select(list(self.given)).take(_int64s(owner))
         found = table.combine_chunks().to_batches()[0]
@@ -376,38 +379,28 @@ class ShowFound:
         yield convert_batch(whole, self.schema)
 
 
-class _ShowNearest:
-    """The rows found for vectors."""
-
-    def __init__(self, rows: FoundRows) -> None:
-        self._scan = rows.nearest()
-
-    def rows(
-        self, _batch: pa.RecordBatch, near: Neighbours, asked: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], pa.Table]:
-        """Return how many rows each query has, and the rows."""
-        parts = [near.at(slice_of(near.queries, at, at + 1)) for at in asked.tolist()]
-        parts = [replace(part, queries=np.full(len(part), at)) for at, part in enumerate(parts)]
-        left = self._scan.filtered(Neighbours.joined(parts))
-        return np.bincount(left.queries, minlength=len(asked)), self._scan.rows(left)
+def _left(
+    answer: Answer[NearestSource], near: Neighbours, asked: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Found]:
+    """Return how many rows near each query pass the condition, and these rows."""
+    parts = [near.at(slice_of(near.queries, at, at + 1)) for at in asked.tolist()]
+    owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    found = answer.source.found(Neighbours.joined(parts))
+    left = answer.filtered(Found(found.addresses, {**found.added, _OWNER: _int64s(owner)}))
+    return np.bincount(left.added[_OWNER].to_numpy(), minlength=len(asked)), left
 
 
-class _ShowHybrid:
-    """The rows found for vectors and texts."""
-
-    def __init__(self, rows: FoundRows) -> None:
-        self._scan, self._words = rows.hybrid(), rows.texts.words if rows.texts else ""
-
-    def rows(
-        self, batch: pa.RecordBatch, near: Neighbours, asked: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], pa.Table]:
-        """Return how many rows each query has, and the rows."""
-        words = batch.column(self._words)
-        known: dict[int, Fused] = {}
-        for at in asked.tolist():
-            if at not in known:
-                mine = near.at(slice_of(near.queries, at, at + 1))
-                known[at] = self._scan.fuse(mine, words[at].as_py())
-        parts = [known[at] for at in asked.tolist()]
-        counts = np.array([len(part.addresses) for part in parts], np.int64)
-        return counts, self._scan.rows(Fused.joined(parts))
+def _fused(
+    answer: Answer[HybridSource],
+    near: Neighbours,
+    asked: npt.NDArray[np.int64],
+    words: pa.Array[Any],
+) -> tuple[npt.NDArray[np.int64], Found]:
+    """Return how many rows fit each query and its words best, and these rows."""
+    known: dict[int, Found] = {}
+    for at in asked.tolist():
+        if at not in known:
+            mine = near.at(slice_of(near.queries, at, at + 1))
+            known[at] = answer.source.fuse(mine, words[at].as_py())
+    parts = [known[at] for at in asked.tolist()]
+    return np.array([len(part) for part in parts], np.int64), Found.joined(parts)

@@ -36,6 +36,7 @@ from pennon.schema.version import V0_1, FileVersion, check_is_written
 from pennon.table.blob_table import blob_version, stored_here
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
 from pennon.table.transaction import Transaction
@@ -45,6 +46,9 @@ from pennon.table.versions import read_manifest
 @dataclass(frozen=True, slots=True)
 class ConvertTask:
     """What it takes to rewrite the fragments of a version; it pickles."""
+
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
 
     snapshot: Snapshot
     write: WriteTask

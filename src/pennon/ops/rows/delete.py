@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
+from pennon.ops.rows.changed_wire import parse_removals, serialize_removals
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import (
     GROUP_ROWS,
@@ -37,6 +38,9 @@ class DeleteTask:
 
     ``planned_ns`` is when it was made, in nanoseconds since 1970.
     """
+
+    to_bytes = staticmethod(serialize_removals)
+    from_bytes = staticmethod(parse_removals)
 
     search: BoundQuery
     groups: tuple[range, ...]

@@ -13,7 +13,7 @@ where a task runs (`BoundQuery.over`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -45,7 +45,7 @@ from pennon.scan.read.tasks import (
     default_batch_rows,
     plan_tasks,
 )
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
@@ -58,6 +58,11 @@ if TYPE_CHECKING:
 
 
 _NOTHING: Final = Projection(Schema((), {}), ())
+EVERY_COLUMN: Final[Key[pa.Schema]] = Key("every column")
+PREDICATE: Final[Key[SqlPredicate]] = Key("predicate")
+INPUTS: Final[Key[Projection]] = Key("inputs")
+PROJECTION: Final[Key[Projection]] = Key("projection")
+LOOKUP: Final[Key[tuple[SqlPredicate, IndexLookup | None]]] = Key("lookup")
 
 
 @dataclass
@@ -194,9 +199,10 @@ class BoundQuery:
 
 def every_column(snapshot: Snapshot, schema: Schema) -> pa.Schema:
     """Return what an expression may name: the columns of ``schema``, and the meta columns."""
-    key = "every column", schema is snapshot.manifest.schema
     return snapshot.remember(
-        key, lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow
+        EVERY_COLUMN,
+        lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow,
+        schema is snapshot.manifest.schema,
     )
 
 
@@ -215,8 +221,8 @@ def parse_predicate(
     columns = every_column(snapshot, schema)
     if not isinstance(text, str):
         return arrow_predicate(text, columns)
-    key = "predicate", text, schema is snapshot.manifest.schema
-    return snapshot.remember(key, partial(SqlPredicate.parse, text, columns))
+    parse = partial(SqlPredicate.parse, text, columns)
+    return snapshot.remember(PREDICATE, parse, text, schema is snapshot.manifest.schema)
 
 
 def parse_columns(
@@ -268,8 +274,8 @@ def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> 
     Raises ArgumentError if it does not fit.
     """
     paths = tuple(predicate.paths(every_column(snapshot, schema)))
-    key = "inputs", paths, schema is snapshot.manifest.schema
-    inputs = snapshot.remember(key, partial(inputs_of, schema, paths))
+    is_stored = schema is snapshot.manifest.schema
+    inputs = snapshot.remember(INPUTS, partial(inputs_of, schema, paths), paths, is_stored)
     return Condition(predicate, inputs, inputs.arrow)
 
 
@@ -280,11 +286,11 @@ def bind_columns(
     schema = snapshot.manifest.schema if options.blobs_as_bytes else snapshot.shown_schema
     names = columns if columns is None or isinstance(columns, tuple) else tuple(columns.items())
     metas = options.metas
-    key: Hashable = ("projection", names, *metas, options.blobs_as_bytes, options.nests)
+    find = partial(plan_scan_projection, schema, columns, metas)
     if options.nests:
-        found = snapshot.remember(key, partial(plan_take_projection, schema, columns))
-    else:
-        found = snapshot.remember(key, partial(plan_scan_projection, schema, columns, metas))
+        find = partial(plan_take_projection, schema, columns)
+    about = (names, *metas, options.blobs_as_bytes, options.nests)
+    found = snapshot.remember(PROJECTION, find, *about)
     _check(options, schema, found)
     return schema, found
 
@@ -372,7 +378,7 @@ def lookup_of(query: BoundQuery) -> IndexLookup | None:
     def plan() -> tuple[SqlPredicate, IndexLookup | None]:
         return predicate, plan_lookup(snapshot, predicate.condition)
 
-    known, lookup = snapshot.remember(("lookup", predicate.text), plan)
+    known, lookup = snapshot.remember(LOOKUP, plan, predicate.text)
     return lookup if known is predicate else plan()[1]
 
 

@@ -43,7 +43,7 @@ from pennon.scan.run.take import take_addresses, take_batches
 from pennon.scan.search.compare_vectors import Comparison, compare_again, search_all
 from pennon.scan.search.scope import Scope
 from pennon.scan.search.vector_indices import VectorIndices, find_index, search_indices
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Same, Snapshot
 from pennon.table.fragment import Fragment
 
 DISTANCE: Final = "_distance"
@@ -57,6 +57,8 @@ _ADDED_TO_MANY: Final = {
     DISTANCE: _DISTANCE,
     QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
 }
+ANSWER: Final[Key[pa.Schema]] = Key("answer")
+NOT_COVERED: Final[Key[tuple[Fragment, ...]]] = Key("fragments not covered")
 
 
 def added_columns(asked: VectorSearch) -> Mapping[str, pa.Field[Any]]:
@@ -153,8 +155,8 @@ class NearestScan:
             return self._answered()
         # which the version remembers for some columns, and what is made of it here
         stored = self.query.schema
-        key = "answer", id(stored), self._names, self._asked.is_batch, self._asked.is_scored
-        return self._snapshot.remember(key, lambda: (stored, self._answered()))[1]
+        about = Same(stored), self._names, self._asked.is_batch, self._asked.is_scored
+        return self._snapshot.remember(ANSWER, self._answered, *about)
 
     def _answered(self) -> pa.Schema:
         fields = {field.name: field for field in self.query.schema}
@@ -209,7 +211,7 @@ class NearestScan:
 
         if self._scope.fragments is not None:
             return find()
-        return self._snapshot.remember(("not covered", covered), find)
+        return self._snapshot.remember(NOT_COVERED, find, covered)
 
     def near(self) -> Neighbours:
         """Return the rows that come out, in order."""

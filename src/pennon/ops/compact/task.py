@@ -40,7 +40,7 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_reuse import ReuseGroup
 from pennon.table.indices import SYSTEM, RewrittenIndex

@@ -27,7 +27,7 @@ from pennon.scan.plan.query import BoundQuery
 from pennon.scan.predicate import Predicate
 from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete
 

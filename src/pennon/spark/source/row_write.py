@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from pennon.errors import AlreadyExistsError, ArgumentError
 from pennon.file.container.input_check import InputCheck
-from pennon.ops.commit import CommitPolicy
 from pennon.ops.task_wire import parse_numbered, serialize_numbered
 from pennon.ops.write import (
     WriteMode,
@@ -26,6 +25,7 @@ from pennon.ops.write import (
 )
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest

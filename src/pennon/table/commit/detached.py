@@ -13,7 +13,8 @@ from dataclasses import replace
 from pennon.core.units import DatasetVersion
 from pennon.errors import CommitError, UnsupportedError
 from pennon.table.commit.conflict_check import PendingCommit
-from pennon.table.commit.loop import CommitOptions, check_job, next_manifest
+from pennon.table.commit.loop import check_job, next_manifest
+from pennon.table.commit.options import CommitOptions
 from pennon.table.commit.put_manifest import CommitStore, put_manifest_at
 from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path
@@ -48,7 +49,7 @@ def commit_detached(
         path = detached_path(version)
         made = replace(manifest, version=version)
         place = ManifestLocation(version, path, Naming.V2, None)
-        if put_manifest_at(store, place, made, options.sleep):
+        if put_manifest_at(store, place, made, options.clock):
             return made
     message = f"{_TRIES} random numbers were taken"
     raise CommitError(message)

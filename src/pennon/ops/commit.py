@@ -16,8 +16,7 @@ from pennon.ops.dictionaries import dictionaries_of
 from pennon.ops.row_counts import counted
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit.detached import commit_detached
-from pennon.table.commit.loop import commit
+from pennon.table.commit.loop import commit, commit_detached
 from pennon.table.commit.new_files import fragments_of
 from pennon.table.commit.options import DEFAULT_POLICY, CommitOptions, CommitPolicy
 from pennon.table.commit.rebase import Affected, NewDeletions

@@ -21,15 +21,17 @@ Source: commit-and-faults reference, 0 and 1.4; docs/decisions.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pennon.core.units import FragmentId
+from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     CommitError,
     RetryableConflict,
+    UnsupportedError,
 )
 from pennon.table.apply import apply, create
 from pennon.table.commit.conflict_check import PendingCommit, check_same_table, judge_newer
@@ -40,16 +42,18 @@ from pennon.table.commit.put_manifest import (
     CommitStore,
     keep_latest,
     put_manifest,
+    put_manifest_at,
     verify_latest,
 )
 from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
-from pennon.table.naming import Naming, is_detached
+from pennon.table.naming import MAX_VERSION, Naming, detached_path, is_detached
 from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.transaction import Transaction, check_uuid
 from pennon.table.transaction_wire import serialize_transaction
 from pennon.table.versions import (
     ManifestLocation,
+    find_location,
     latest_location,
     list_locations,
     read_manifest,
@@ -252,3 +256,38 @@ def next_manifest(
     if isinstance(operation, Restore):
         around = replace(around, past=read_manifest(store, operation.version))
     return replace(apply(head, mine.transaction, around), transaction=mine.wire)
+
+
+# --- versions that are in no line -----------------------------------------------------------------
+
+_TRIES = 5
+
+
+def commit_detached(
+    store: CommitStore, transaction: Transaction, options: CommitOptions | None = None
+) -> Manifest:
+    """Commit a transaction on top of its read version, in no line; return the manifest.
+
+    Raises UnsupportedError for a table of naming scheme V1, which has no names for such versions.
+    """
+    check_uuid(transaction.uuid)
+    options = options or CommitOptions()
+    location = find_location(store, transaction.read_version)
+    if location.naming is not Naming.V2:
+        message = "a table of naming scheme V1 has no detached versions; migrate it to V2 first"
+        raise UnsupportedError(message)
+    base = read_manifest_at(store, location)
+    mine = PendingCommit(transaction, serialize_transaction(transaction), {})
+    check_job(store, mine, base, options)
+    manifest = next_manifest(store, base, mine, options)
+    if manifest.transaction_file is not None:
+        mine.put_file(store)
+    for _ in range(_TRIES):
+        version = DatasetVersion(MAX_VERSION + 1 + secrets.randbits(63))
+        path = detached_path(version)
+        made = replace(manifest, version=version)
+        place = ManifestLocation(version, path, Naming.V2, None)
+        if put_manifest_at(store, place, made, options.clock):
+            return made
+    message = f"{_TRIES} random numbers were taken"
+    raise CommitError(message)

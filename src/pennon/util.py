@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pennon.dataset.vector_check import validate_vector_index
 from pennon.dataset.vector_clusters import KMeans
+from pennon.dataset.vector_tools import validate_vector_index
 
 __all__ = ["KMeans", "validate_vector_index"]

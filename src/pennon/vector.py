@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pennon.dataset.vector_tables import vec_to_table
+from pennon.dataset.vector_tools import vec_to_table
 
 __all__ = ["vec_to_table"]

@@ -26,7 +26,8 @@ from pennon.errors import (
 )
 from pennon.io import MemoryStore, open_store
 from pennon.io.store import Store
-from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.loop import commit
+from pennon.table.commit.options import CommitOptions, CommitPolicy
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
@@ -256,9 +257,10 @@ def test_conflicts_at_every_phase(
 
 def test_a_strict_overwrite_follows_nobody() -> None:
     store = new_store("strict")
+    strict = CommitOptions(CommitPolicy(max_retries=0))
     with pytest.raises(RetryableConflict, match="conflict for version 2"):
-        commit(store, overwrite(1), CommitOptions(max_retries=0))
-    assert commit(store, overwrite(2), CommitOptions(max_retries=0)).version == 3
+        commit(store, overwrite(1), strict)
+    assert commit(store, overwrite(2), strict).version == 3
 
 
 def test_stable_row_ids_are_given_anew_after_a_lost_race() -> None:
@@ -313,7 +315,7 @@ def test_the_race_may_be_lost_so_often_and_pauses_grow() -> None:
         return slots - 1
 
     with pytest.raises(RetryableConflict, match="5 times"):
-        commit(Busy(store), append(2), time.options(max_retries=5, pick=pick))
+        commit(Busy(store), append(2), time.options(policy=CommitPolicy(max_retries=5), pick=pick))
     assert latest_version(store) == 7
     assert picked == [8, 16, 32, 64]
     assert time.pauses == sorted(time.pauses)
@@ -380,7 +382,7 @@ def test_a_table_that_is_there_is_not_created_again() -> None:
     with pytest.raises(AlreadyExistsError, match="memory://exists"):
         commit(store, overwrite(0))
     with pytest.raises(AlreadyExistsError):
-        commit(new_store("V1", 1), overwrite(0), CommitOptions(naming=Naming.V1))
+        commit(new_store("V1", 1), overwrite(0), CommitOptions(CommitPolicy(naming=Naming.V1)))
     with pytest.raises(ArgumentError):
         commit(new_store("empty", 0), append(0))
     with pytest.raises(UnsupportedError):

@@ -25,6 +25,7 @@ from pennon.io.store import Store
 from pennon.schema.field import Schema
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.fragment import Fragment
 from pennon.table.naming import Naming
@@ -330,7 +331,7 @@ def test_time_is_over() -> None:
                 clock.now += 10
 
     with pytest.raises(CommitError, match="not committed within 25"):
-        commit(Busy(store), append(2), clock.options(timeout_s=25))
+        commit(Busy(store), append(2), clock.options(policy=CommitPolicy(timeout_s=25)))
     assert len(calls) == 3
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from pennon.errors import CommitStateUnknown, NotFoundError, RetryableConflict, StoreError
 from pennon.io.store import ObjectInfo, Store
-from pennon.table.commit.loop import LONG_AGO, commit
+from pennon.table.commit.loop import commit
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.naming import Naming, transaction_path
 from pennon.table.operations import Overwrite
 from pennon.table.versions import latest_version, read_manifest

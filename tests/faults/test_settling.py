@@ -11,9 +11,11 @@ import pytest
 from pennon.errors import CommitStateUnknown, RetryableConflict, StoreError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.io.store import ObjectReader, Store
+from pennon.table.commit.clock import Clock
 from pennon.table.commit.lock import LockedStore
-from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
+from pennon.table.commit.options import CommitOptions
 from pennon.table.external import ExternalStore
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import VERSIONS, Naming
@@ -162,7 +164,7 @@ def test_a_lock_that_another_has_while_the_new_name_is_made(refusals: int) -> No
         store.put(Naming.V2.manifest_path(1), body)
 
     hooked = Hooked(store, "put_if_absent", copy_first, late=True)
-    options = CommitOptions(sleep=waits.append)
+    options = CommitOptions(clock=Clock(sleep=waits.append))
     if refusals == 1:
         assert commit(LockedStore(hooked, lock), append(1), options).version == 2
         assert (calls, len(waits)) == ([2, 2, 2], 1)
@@ -189,7 +191,7 @@ def test_a_store_that_does_not_list_any_more_after_the_commit(naming: Naming) ->
         def after(self, verb: str, path: str) -> None:
             self.landed |= verb == "put_if_absent" and path.startswith(f"{VERSIONS}/")
 
-    options = CommitOptions(sleep=lambda _: None)
+    options = CommitOptions(clock=Clock(sleep=lambda _: None))
     if naming is Naming.V2:
         assert commit(Silent(store), append(1), options).version == 2
         return

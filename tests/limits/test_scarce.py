@@ -18,7 +18,8 @@ import pytest
 
 import pennon
 from pennon.errors import LanceError
-from pennon.table.commit.loop import CommitOptions
+from pennon.table.commit.clock import Clock
+from pennon.table.commit.options import CommitOptions
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -89,7 +90,7 @@ def test_a_disk_that_refuses_any_step_loses_nothing(
 
     Nobody waits between the tries of a commit: the disk would not be well before.
     """
-    impatient = partial(CommitOptions, sleep=lambda _: None)
+    impatient = partial(CommitOptions, clock=Clock(sleep=lambda _: None))
     monkeypatch.setattr("pennon.ops.commit.CommitOptions", impatient)
     uri = str(tmp_path / "t")
     pennon.write_dataset(TABLE, uri, max_rows_per_file=20)

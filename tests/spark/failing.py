@@ -23,7 +23,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 import pennon
-from pennon.ops.rows.change_rows import Changed, ChangeTask
+from pennon.ops.rows.change_rows import ChangeTask
+from pennon.ops.rows.changed_wire import Changed
+from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.spark.source.data_source import LanceDataSource
 from pennon.spark.source.writer import FragmentsWritten, LanceWriter
 
@@ -44,11 +46,13 @@ class DyingTask:
     marker: str
     seconds: float = 0.0
 
-    def __call__(self, number: int) -> bytes:
+    def run(self, number: int) -> bytes:
         if number == 7 and _is_first(self.marker):
             os._exit(17)
         time.sleep(self.seconds)
         return str(number * number).encode()
+
+    to_bytes = from_bytes = staticmethod(bytes)
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,13 @@ class FailingTask:
 
     number: int
 
-    def __call__(self, number: int) -> bytes:
+    def run(self, number: int) -> bytes:
         if number == self.number:
             message = f"task {number} fails on purpose"
             raise OSError(message)
         return b""
+
+    to_bytes = from_bytes = staticmethod(bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +98,14 @@ class DyingQueries:
         yield from rows.take(pa.array(backwards, pa.int64())).to_batches()
 
 
-def count_rows(batches: Iterator[pa.RecordBatch]) -> bytes:
-    """Say how many rows a partition has."""
-    return str(sum(batch.num_rows for batch in batches)).encode()
+class CountingTask:
+    """Counts the rows of a partition."""
+
+    to_bytes = staticmethod(serialize_number)
+    from_bytes = staticmethod(parse_number)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> int:
+        return sum(batch.num_rows for batch in batches)
 
 
 class _Failing(LanceDataSource):
@@ -233,15 +244,15 @@ class Troubled:
     is done by two attempts side by side, of which one counts, as Spark's speculation has it).
     """
 
-    task: Callable[[Any], bytes]
+    task: Any
     deed: str
     folder: str
     after: int = 1
 
-    def __call__(self, work: Any) -> bytes:
+    def run(self, work: Any) -> Any:
         if self.deed == "doubles":
             return self._doubled(work)
-        message = self.task(work)
+        answer = self.task.run(work)
         context = TaskContext.get()
         is_first_attempt = context is not None and context.attemptNumber() == 0
         if self.deed == "fails" and is_first_attempt:
@@ -250,13 +261,19 @@ class Troubled:
         if self.deed == "kills" and self._is_due():
             os.kill(_executor(), signal.SIGKILL)
             _wait_to_be_killed()
-        return message
+        return answer
 
-    def _doubled(self, work: Any) -> bytes:
+    def to_bytes(self, answer: Any) -> Any:
+        return self.task.to_bytes(answer)
+
+    def from_bytes(self, message: bytes) -> Any:
+        return self.task.from_bytes(message)
+
+    def _doubled(self, work: Any) -> Any:
         rows = work if isinstance(work, int) else list(work)
         given = [rows if isinstance(rows, int) else iter(rows) for _ in range(2)]
         with ThreadPoolExecutor(2) as attempts:
-            return [*attempts.map(self.task, given)][1]
+            return [*attempts.map(self.task.run, given)][1]
 
     def _is_due(self) -> bool:
         Path(self.folder, f"done-{uuid4()}").touch()
@@ -280,19 +297,19 @@ def _executor() -> int:
 
 
 RUNNERS: Final = (
-    ("backfill", "run_tasks"),
-    ("backfill", "run_on_rows"),
-    ("change_operations", "run_tasks"),
-    ("cluster", "run_on_rows"),
-    ("cluster", "run_tasks"),
-    ("column_methods", "run_tasks"),
-    ("functions", "run_on_rows"),
-    ("index_methods", "run_on_rows"),
-    ("index_methods", "run_tasks"),
-    ("optimize_builder", "run_tasks"),
-    ("partial_overwrite", "run_on_rows"),
-    ("row_changes", "run_on_rows"),
-    ("rows_found", "run_tasks"),
+    ("changes.backfill", "run_tasks"),
+    ("changes.backfill", "run_on_rows"),
+    ("changes.change_operations", "run_tasks"),
+    ("changes.cluster", "run_on_blocks"),
+    ("changes.cluster", "run_tasks"),
+    ("changes.partial_overwrite", "run_on_rows"),
+    ("changes.row_changes", "run_on_rows"),
+    ("changes.rows_found", "run_tasks"),
+    ("table.column_methods", "run_tasks"),
+    ("table.functions", "run_on_rows"),
+    ("table.index_methods", "run_on_blocks"),
+    ("table.index_methods", "run_tasks"),
+    ("table.optimize_builder", "run_tasks"),
 )
 
 

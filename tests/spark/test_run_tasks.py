@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pennon.spark.run_tasks import run_on_rows, run_tasks
-from tests.spark.failing import DyingTask, FailingTask, count_rows
+from tests.spark.failing import CountingTask, DyingTask, FailingTask
 
 
 def test_messages_come_in_the_order_of_the_numbers(spark: SparkSession, tmp_path: Path) -> None:
@@ -38,6 +38,5 @@ def test_a_task_that_fails_fails_the_run(spark: SparkSession) -> None:
         run_tasks(spark, FailingTask(3), 5)
 
 
-def test_each_partition_of_rows_has_a_message(spark: SparkSession) -> None:
-    messages = run_on_rows(spark.range(0, 100, 1, 4), count_rows)
-    assert [int(message) for message in messages] == [25] * 4
+def test_each_partition_of_rows_has_an_answer(spark: SparkSession) -> None:
+    assert run_on_rows(spark.range(0, 100, 1, 4), CountingTask()) == [25] * 4

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.spark import LanceTable, messages
+from pennon.spark import LanceTable
 from pennon.spark.source import row_write
+from pennon.spark.table import functions
 
 TYPED = pa.schema(
     [
@@ -161,15 +162,15 @@ def test_an_append_that_grows_the_table_follows_others(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)
-    parse = messages.parse_fragments
+    commit = row_write.commit_fragments
 
-    def between(message: bytes) -> Any:
+    def between(*given: Any) -> int:
         """Append a row once the tasks have written, and before anything is committed."""
-        monkeypatch.setattr(row_write, "parse_fragments", parse)
+        monkeypatch.setattr(functions, "commit_fragments", commit)
         pennon.spark.write(spark.sql("SELECT 5 AS id"), uri, "append")
-        return parse(message)
+        return commit(*given)
 
-    monkeypatch.setattr(row_write, "parse_fragments", between)
+    monkeypatch.setattr(functions, "commit_fragments", between)
     rows = spark.sql("SELECT 4 AS id, 'x' AS w")
     assert pennon.spark.write(rows, uri, "append", merge_schema=True) == 3
     found = [(row["id"], row["w"]) for row in rows_of(uri)]

@@ -13,7 +13,7 @@ from pennon.dataset.operation_fields import to_table_operation, to_table_transac
 from pennon.dataset.write import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
-from pennon.ops.commit import CommitPolicy, commit_transaction
+from pennon.ops.commit import commit_transaction
 from pennon.ops.commit_checks.given import check_given
 from pennon.ops.row_counts import check_replacements
 from pennon.scan.session import Session
@@ -21,7 +21,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.base_paths import place_store
 from pennon.table.commit.lock import CommitLock
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO, CommitPolicy
 from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming

@@ -350,21 +350,6 @@ def write_fragments(
     from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - as above
 
     refuse(unsupported, write_fragments)
-    options = WriteOptions(
-        mode=mode,
-        max_rows_per_file=max_rows_per_file,
-        max_rows_per_group=max_rows_per_group,
-        max_bytes_per_file=max_bytes_per_file,
-        data_cache_bytes=data_cache_bytes,
-        max_page_bytes=max_page_bytes,
-        progress=progress,
-        data_storage_version=data_storage_version,
-        use_legacy_format=use_legacy_format,
-        storage_options=storage_options,
-        enable_stable_row_ids=enable_stable_row_ids,
-        validate_input=validate_input,
-        external_blob_mode=external_blob_mode,
-        allow_external_blob_outside_bases=allow_external_blob_outside_bases,
-    )
+    options = WriteOptions.among(locals())
     request = WriteRequest.of(data, dataset_uri, schema, options)
     return request.write_uncommitted(as_transaction=return_transaction)

@@ -185,25 +185,7 @@ class DatasetIndices(DatasetBase):
         Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
         IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
         """
-        given = {
-            "metric": metric,
-            "num_partitions": num_partitions,
-            "ivf_centroids": ivf_centroids,
-            "pq_codebook": pq_codebook,
-            "num_sub_vectors": num_sub_vectors,
-            "accelerator": accelerator,
-            "index_cache_size": index_cache_size,
-            "shuffle_partition_batches": shuffle_partition_batches,
-            "shuffle_partition_concurrency": shuffle_partition_concurrency,
-            "ivf_centroids_file": ivf_centroids_file,
-            "precomputed_partition_dataset": precomputed_partition_dataset,
-            "target_partition_size": target_partition_size,
-            "streaming_sample_rate": streaming_sample_rate,
-            "streaming_coreset_rate": streaming_coreset_rate,
-            "streaming_refine_passes": streaming_refine_passes,
-            "skip_transpose": skip_transpose or None,
-            **kwargs,
-        }
+        given = {**ops.given_arguments(locals()), **present(kwargs)}
         only = one_column(column)
         if ops.is_scalar_kind(index_type):
             self.create_scalar_index(
@@ -224,7 +206,7 @@ class DatasetIndices(DatasetBase):
                 name,
                 fragment_ids=fragment_ids,
                 index_uuid=index_uuid,
-                **present(given),
+                **given,
             )
             return self
         self._turn_to(
@@ -235,7 +217,7 @@ class DatasetIndices(DatasetBase):
                 name,
                 replace=replace,
                 train=train,
-                arguments=present(given),
+                arguments=given,
                 index_uuid=index_uuid,
                 watch=progress_callback,
             )
@@ -290,25 +272,7 @@ class DatasetIndices(DatasetBase):
             raise UnsupportedError(message)
         only = one_column(column)
         parameters |= text_options(format_version, document_granularity)
-        vectors = {
-            "metric": metric,
-            "num_partitions": num_partitions,
-            "ivf_centroids": ivf_centroids,
-            "pq_codebook": pq_codebook,
-            "num_sub_vectors": num_sub_vectors,
-            "accelerator": accelerator,
-            "index_cache_size": index_cache_size,
-            "shuffle_partition_batches": shuffle_partition_batches,
-            "shuffle_partition_concurrency": shuffle_partition_concurrency,
-            "ivf_centroids_file": ivf_centroids_file,
-            "precomputed_partition_dataset": precomputed_partition_dataset,
-            "target_partition_size": target_partition_size,
-            "streaming_sample_rate": streaming_sample_rate,
-            "streaming_coreset_rate": streaming_coreset_rate,
-            "streaming_refine_passes": streaming_refine_passes,
-            "skip_transpose": skip_transpose or None,
-            "rabitq_model": rabitq_model,
-        }
+        vectors = {**ops.given_arguments(locals()), "rabitq_model": rabitq_model}
         kind = index_type if isinstance(index_type, str) else index_type.index_type
         if not ops.is_vector_kind(kind) and metric == METRIC:
             del vectors["metric"]

@@ -173,33 +173,7 @@ def write_dataset(
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
-    options = WriteOptions(
-        mode=mode,
-        max_rows_per_file=max_rows_per_file,
-        max_rows_per_group=max_rows_per_group,
-        max_bytes_per_file=max_bytes_per_file,
-        data_cache_bytes=data_cache_bytes,
-        max_page_bytes=max_page_bytes,
-        rows_per_zone=rows_per_zone,
-        commit_lock=commit_lock,
-        progress=progress,
-        storage_options=storage_options,
-        data_storage_version=data_storage_version,
-        use_legacy_format=use_legacy_format,
-        enable_v2_manifest_paths=enable_v2_manifest_paths,
-        enable_stable_row_ids=enable_stable_row_ids,
-        auto_cleanup_options=auto_cleanup_options,
-        commit_message=commit_message,
-        transaction_properties=transaction_properties,
-        initial_bases=initial_bases,
-        target_bases=target_bases,
-        target_all_bases=target_all_bases,
-        validate_input=validate_input,
-        external_blob_mode=external_blob_mode,
-        allow_external_blob_outside_bases=allow_external_blob_outside_bases,
-        blob_pack_file_size_threshold=blob_pack_file_size_threshold,
-        auto_statistics=auto_statistics,
-    )
+    options = WriteOptions.among(locals())
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, LanceDataset):
         return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)

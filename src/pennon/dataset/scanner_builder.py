@@ -13,14 +13,15 @@ from pennon.core.near_names import did_you_mean
 from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan.query import ColumnOrdering as ColumnOrdering
-from pennon.scan.plan.query import ScanOptions, TextSearch, parse_columns, parse_predicate
+from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
+from pennon.scan.plan.row_search import TextSearch
 from pennon.scan.read.tasks import check_batch_rows
 from pennon.scan.run.sort import sort_keys
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
-    from pennon.scan.plan.query import RowSearch
+    from pennon.scan.plan.row_search import RowSearch
     from pennon.scan.plan.vector_query import VectorSearch
     from pennon.scan.search.fusion import Fusion
 

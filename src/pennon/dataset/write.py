@@ -18,7 +18,6 @@ from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.ops.base_paths import into_bases, with_base_paths
-from pennon.ops.commit import CommitPolicy
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
     Watcher,
@@ -32,6 +31,7 @@ from pennon.ops.write import (
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.lock import CommitLock, locked
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming

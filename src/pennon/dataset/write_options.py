@@ -102,6 +102,11 @@ class WriteOptions:
             raise ArgumentError(message)
 
     @classmethod
+    def among(cls, said: Mapping[str, Any]) -> Self:
+        """Return the options among all arguments of a call, by their names."""
+        return cls(**{each.name: said[each.name] for each in fields(cls) if each.name in said})
+
+    @classmethod
     def named(cls, given: Mapping[str, Any]) -> Self:
         """Return options by their names.
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pennon.ops.index.optimize import optimize_indices as optimize_indices
     from pennon.ops.index.parts import build_parts as build_parts
     from pennon.ops.index.parts import merge_parts as merge_parts
+    from pennon.ops.index.vector_arguments import given_arguments as given_arguments
     from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
     from pennon.ops.index.vector_steps import load_codes as load_codes
     from pennon.ops.index.vector_steps import plan_codes as plan_codes
@@ -109,6 +110,7 @@ _HOMES: Final = {
     "plan_index": "pennon.ops.index.create",
     "create_vector_index": "pennon.ops.index.vectors",
     "is_scalar_kind": "pennon.ops.index.kinds",
+    "given_arguments": "pennon.ops.index.vector_arguments",
     "is_vector_kind": "pennon.ops.index.vector_arguments",
     "plan_vector_index": "pennon.ops.index.vectors",
     "load_codes": "pennon.ops.index.vector_steps",

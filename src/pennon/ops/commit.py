@@ -7,8 +7,6 @@ counts that old writers left out, and dictionaries of version 0.1 are seen to he
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 
@@ -18,35 +16,16 @@ from pennon.ops.dictionaries import dictionaries_of
 from pennon.ops.row_counts import counted
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit.detached import commit_detached
-from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.loop import commit, commit_detached
 from pennon.table.commit.new_files import fragments_of
+from pennon.table.commit.options import DEFAULT_POLICY, CommitOptions, CommitPolicy
 from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
-from pennon.table.naming import Naming
 from pennon.table.operations import Delete, Operation, Update
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
-
-
-@dataclass(frozen=True, slots=True)
-class CommitPolicy:
-    """Options of a commit that callers may choose.
-
-    ``max_retries`` is how often the race for a version may be lost; an overwrite with 0 retries is
-    strict: nobody may have committed since its read version.  After ``timeout_s`` seconds no further
-    attempt is made.  ``naming`` and ``stable_row_ids`` count for a new table.
-    """
-
-    max_retries: int = 20
-    timeout_s: float | None = None
-    naming: Naming = Naming.V2
-    stable_row_ids: bool = False
-
-
-DEFAULT_POLICY: Final = CommitPolicy()
 
 
 def commit_on(
@@ -105,10 +84,7 @@ def commit_transaction(
     versions.  The others are those of `commit_on`, and so is what it raises.
     """
     options = CommitOptions(
-        max_retries=policy.max_retries,
-        timeout_s=policy.timeout_s,
-        naming=policy.naming,
-        stable_row_ids=policy.stable_row_ids,
+        policy,
         file_version=file_version,
         complete=_counted_by(counted_in or store),
         dictionaries=_dictionaries_of(store, transaction, base),

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pennon.io.store import Store
 from pennon.ops.blob_rows import to_rewrite
-from pennon.ops.commit import CommitPolicy, commit_transaction
+from pennon.ops.commit import commit_transaction
 from pennon.ops.row_history import with_history
 from pennon.ops.write import FileLimits, WriteTask, as_version_holds, limits_for, write_fragments
 from pennon.scan.projection import plan_scan_projection
@@ -34,8 +34,10 @@ from pennon.schema.field import Schema
 from pennon.schema.maps import converted_maps, with_maps_of
 from pennon.schema.version import V0_1, FileVersion, check_is_written
 from pennon.table.blob_table import blob_version, stored_here
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
 from pennon.table.transaction import Transaction
@@ -45,6 +47,9 @@ from pennon.table.versions import read_manifest
 @dataclass(frozen=True, slots=True)
 class ConvertTask:
     """A task that rewrites the fragments of a version; it pickles."""
+
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
 
     snapshot: Snapshot
     write: WriteTask

@@ -34,7 +34,7 @@ from pennon.file.container.write_limits import PageLimits, RowGroups
 from pennon.file.open import create_data_file
 from pennon.io.store import Store
 from pennon.ops.blob_files import BlobFiles, BlobRule
-from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
+from pennon.ops.commit import commit_transaction
 from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
@@ -45,6 +45,7 @@ from pennon.schema.check import check_writable, default_version
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
 from pennon.table.blob_table import check_no_blob_table
+from pennon.table.commit.options import DEFAULT_POLICY, CommitPolicy
 from pennon.table.fragment import BasePath, DataFileRef, Fragment, WrittenColumns
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite

@@ -34,13 +34,13 @@ from pennon.index.files import watched
 from pennon.index.row_set import Numbers
 from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan.query import (
-    AddedColumns,
     BoundQuery,
     ScanOptions,
     batch_rows,
     bind_columns,
     columns_to_name,
 )
+from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
@@ -51,9 +51,10 @@ from pennon.scan.run.explain import analyzed, index_metrics, metrics
 from pennon.scan.run.plan_steps import Filter, Limit, Plan, ReadFound, Sort, chained
 from pennon.scan.run.sort import sort_rows, take_rows, take_stored, with_sort_keys
 from pennon.scan.run.take import take_addresses, take_batches
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 
 T = TypeVar("T")
+SHOWN: Final[Key[pa.Schema]] = Key("schema of an answer")
 _METAS: Final = (MetaColumn.ROW_ID.value, MetaColumn.ROW_ADDRESS.value)
 _PLACE: Final = "place"
 
@@ -147,8 +148,8 @@ class Answer(Generic[SourceT]):
             return self._make_schema()
         columns = options.columns
         stored = columns if columns is None or isinstance(columns, tuple) else (*columns.items(),)
-        key = "schema of answer", stored, options.metas, options.blobs_as_bytes, added
-        return self._snapshot.remember(key, self._make_schema)
+        about = stored, options.metas, options.blobs_as_bytes, added
+        return self._snapshot.remember(SHOWN, self._make_schema, *about)
 
     def _make_schema(self) -> pa.Schema:
         fields = {field.name: field for field in self.query.schema}

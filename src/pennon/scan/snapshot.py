@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -47,6 +47,37 @@ MOST_KNOWN: Final = 256
 """A condition on columns that have indices takes two: itself, and what the indices are asked."""
 MOST_PLANS: Final = 16
 MOST_TAKES: Final = 16
+
+
+class Key(Generic[T]):
+    """A kind of value that a snapshot remembers; it stands beside what makes the value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        """Take a name for people: keys of one name are two."""
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Key({self.name!r})"
+
+
+class Same:
+    """An object as a part of a key: equal to itself alone, and alive as long as the key."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+SHOWN_SCHEMA: Final[Key[Schema]] = Key("shown schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +128,7 @@ class Snapshot:
 
         Files of version 0.1 have none: there the bytes lie among the rows, as pylance leaves them.
         """
-        return self.remember("shown schema", self._describe_schema)
+        return self.remember(SHOWN_SCHEMA, self._describe_schema)
 
     def _describe_schema(self) -> Schema:
         schema = self.manifest.schema
@@ -120,17 +151,20 @@ class Snapshot:
         limits = self.store.limits
         return WORK if limits is None else PoolSpec.reads(limits.concurrency)
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` gives for a key, made now or lately: parsed filters, projections."""
-        return _made_lately(self._known, MOST_KNOWN, key, make)
+    def remember(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
+        """Return what ``make`` gives for a key, made now or lately: parsed filters, projections.
 
-    def remember_plan(self, key: Hashable, make: Callable[[], T]) -> T:
+        ``about`` is all that the value depends on beside the version.
+        """
+        return _made_lately(self._known, MOST_KNOWN, (key, *about), make)
+
+    def remember_plan(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
         """Return a plan that holds open files, made now or lately by this process: a child of a fork makes its own."""
-        return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key), make)
+        return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key, *about), make)
 
-    def remember_take(self, key: Hashable, make: Callable[[], T]) -> T:
+    def remember_take(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
         """Return the plan of a take (`pennon.scan.plan.take_plan`), as `remember_plan` does that of a scan."""
-        return _made_lately(self._takes, MOST_TAKES, (os.getpid(), key), make)
+        return _made_lately(self._takes, MOST_TAKES, (os.getpid(), key, *about), make)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.

@@ -1,4 +1,4 @@
-"""Running tasks on Spark's executors: numbers or rows in, bytes out, one message a partition.
+"""Run tasks on Spark's executors: numbers, rows or blocks in, bytes out, one message a partition.
 
 An operation on a table is a plan, tasks that are known by their numbers, and one commit
 (`pennon.ops.run_tasks`).  Spark runs the tasks by ``mapInArrow``, which classic sessions, clusters and
@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -31,12 +31,10 @@ from pennon.spark.inference import planned
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NumberedTask: TypeAlias = Callable[[int], bytes]
-"""Does the piece of work of a number, and says what came of it; it pickles."""
-RowsTask: TypeAlias = Callable[[Iterator[pa.RecordBatch]], bytes]
-"""The same of the rows of a partition."""
-BlocksTask: TypeAlias = Callable[[int], Iterator[tuple[int, bytes]]]
-"""Does the piece of work of a number, which becomes blocks, each with a number of its own; it pickles."""
+W_contra = TypeVar("W_contra", contravariant=True)
+R = TypeVar("R")
+Block: TypeAlias = tuple[int, bytes]
+"""Rows as bytes, with a number that says where they belong."""
 Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many tasks are done, of how many; not of each, and not from the caller's thread."""
 
@@ -48,30 +46,54 @@ _TARGET: Final = "target"
 _GROUP: Final = "spark.jobGroup.id"
 
 
+class Task(Protocol[W_contra, R]):
+    """Work that an executor does on a number, the rows of a partition or blocks; it pickles."""
+
+    def run(self, work: W_contra, /) -> R:
+        """Do the work, and return the answer."""
+        ...
+
+    def to_bytes(self, answer: R, /) -> bytes:
+        """Return an answer as the bytes that come to the driver."""
+        ...
+
+    def from_bytes(self, message: bytes, /) -> R:
+        """Return the answer in bytes; raises FormatError."""
+        ...
+
+
+class SplitTask(Protocol):
+    """Work of a number that becomes blocks; it pickles."""
+
+    def run(self, number: int, /) -> Iterator[Block]:
+        """Yield the blocks."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RunNumbers:
     """``mapInArrow`` function of a task: each incoming row is a number."""
 
-    task: NumberedTask
+    task: Task[int, Any]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the pieces that the incoming batches name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield message_batch(number, self.task(number))
+                yield message_batch(number, self.task.to_bytes(self.task.run(number)))
 
 
 @dataclass(frozen=True, slots=True)
 class RunBlocks:
     """``mapInArrow`` function of a task that makes blocks: each incoming row is a number."""
 
-    task: BlocksTask
+    task: SplitTask
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each block."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for block_number, block in self.task(number):
+                for block_number, block in self.task.run(number):
                     yield message_batch(block_number, block)
 
 
@@ -79,7 +101,7 @@ class RunBlocks:
 class RunRows:
     """``mapInArrow`` function of a task that takes rows; ``names``: what their columns are called, see `named`."""
 
-    task: RowsTask
+    task: Task[Iterator[pa.RecordBatch], Any]
     names: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +109,18 @@ class RunRows:
         names = self.names
         if names is not None:
             batches = (batch.rename_columns(list(names)) for batch in batches)
-        yield message_batch(0, self.task(batches))
+        yield message_batch(0, self.task.to_bytes(self.task.run(batches)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunGatheredBlocks:
+    """``mapInArrow`` function of a task that takes the blocks of a partition."""
+
+    task: Task[Iterator[Block], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Do what is to be done with the blocks of a partition."""
+        yield message_batch(0, self.task.to_bytes(self.task.run(_blocks(batches))))
 
 
 def named(rows: DataFrame) -> tuple[DataFrame, tuple[str, ...] | None]:
@@ -102,40 +135,52 @@ def named(rows: DataFrame) -> tuple[DataFrame, tuple[str, ...] | None]:
 
 
 def run_tasks(
-    spark: SparkSession, task: NumberedTask, count: int, *, progress: Progress | None = None
-) -> list[bytes]:
-    """Return ``[task(number) for number in range(count)]``, worked on by the executors."""
+    spark: SparkSession, task: Task[int, R], count: int, *, progress: Progress | None = None
+) -> list[R]:
+    """Return ``[task.run(number) for number in range(count)]``, worked on by the executors."""
     if not count:
         return []
     numbers = spark.range(0, count, 1, count).mapInArrow(RunNumbers(task), MESSAGES)
     with _watched(spark, count, progress):
         found = {row.number: bytes(row.message) for row in numbers.collect()}
-    return [found[number] for number in range(count)]
+    return [task.from_bytes(found[number]) for number in range(count)]
 
 
 def run_on_rows(
     rows: DataFrame,
-    task: RowsTask,
+    task: Task[Iterator[pa.RecordBatch], R],
+    *,
+    joins: bool = False,
+) -> list[R]:
+    """Return the answer of a task for each partition of a DataFrame.
+
+    ``joins``: the rows are those of a join of ours (`pennon.spark.inference`).
+    """
+    plain, names = named(rows)
+    messages = plain.mapInArrow(RunRows(task, names), MESSAGES)
+    with planned(messages, len(plain.columns) if joins else 0):
+        found = messages.collect()
+    return [task.from_bytes(bytes(row.message)) for row in found]
+
+
+def run_on_blocks(
+    blocks: DataFrame,
+    task: Task[Iterator[Block], R],
     *,
     count: int = 0,
     progress: Progress | None = None,
-    joins: bool = False,
-) -> list[bytes]:
-    """Return what a task says of each partition of a DataFrame.
+) -> list[R]:
+    """Return the answer of a task for each partition of `shuffled_blocks`.
 
-    ``count`` is the number of all Spark tasks that this takes, those that come before among them, which
-    ``progress`` is told of.  ``joins``: the rows are those of a join of ours (`pennon.spark.inference`).
+    ``count`` is the number of all Spark tasks, with those that make the blocks; ``progress`` is told how many are done.
     """
-    with _watched(rows.sparkSession, count, progress):
-        plain, names = named(rows)
-        messages = plain.mapInArrow(RunRows(task, names), MESSAGES)
-        with planned(messages, len(plain.columns) if joins else 0):
-            found = messages.collect()
-    return [bytes(row.message) for row in found]
+    with _watched(blocks.sparkSession, count, progress):
+        found = blocks.mapInArrow(RunGatheredBlocks(task), MESSAGES).collect()
+    return [task.from_bytes(bytes(row.message)) for row in found]
 
 
 def shuffled_blocks(
-    spark: SparkSession, task: BlocksTask, count: int, *, targets: int, per_target: int
+    spark: SparkSession, task: SplitTask, count: int, *, targets: int, per_target: int
 ) -> DataFrame:
     """Return the blocks of all pieces as rows of `MESSAGES`, in ``targets`` partitions, each in the order of its blocks' numbers.
 
@@ -147,8 +192,8 @@ def shuffled_blocks(
     return placed.repartitionById(targets, _TARGET).sortWithinPartitions("number")
 
 
-def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
-    """Yield what blocks the rows of a partition are, each with its number."""
+def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
+    """Yield the blocks in the rows of a partition."""
     for batch in batches:
         for row in range(batch.num_rows):
             yield batch.column(0)[row].as_py(), batch.column(1)[row].as_py()

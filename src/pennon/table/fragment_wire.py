@@ -92,6 +92,11 @@ def serialize_fragments(fragments: Iterable[Fragment]) -> bytes:
     return serialize_message(table_pb2.Manifest(fragments=map(serialize_fragment, fragments)))
 
 
+def parse_fragments(data: bytes) -> list[Fragment]:
+    """Return the fragments of `serialize_fragments`; raises FormatError."""
+    return list(map(parse_fragment, parse_message(table_pb2.Manifest, data).fragments))
+
+
 def parse_base_path(message: table_pb2.BasePath) -> BasePath:
     """Return the base path that a message stands for."""
     name = message.name if message.HasField("name") else None

@@ -59,6 +59,11 @@ def serialize_index(index: Index) -> table_pb2.IndexMetadata:
     return parse_message(table_pb2.IndexMetadata, index.wire)
 
 
+def serialize_index_bytes(index: Index) -> bytes:
+    """Return the bytes that `parse_index_bytes` takes."""
+    return index.wire
+
+
 @lru_cache(maxsize=_SECTIONS)
 def parse_indices(section: bytes) -> tuple[Index, ...]:
     """Return the indices in a manifest's IndexSection; raises FormatError."""

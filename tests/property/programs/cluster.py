@@ -9,6 +9,7 @@ from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import Rewritten, commit_compact
 from pennon.scan.read.tasks import plan_tasks
+from pennon.table.fragment import Fragment
 
 
 def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: Any) -> None:
@@ -24,10 +25,10 @@ def cluster(dataset: Any, columns: Sequence[str], *, curved: bool, **options: An
             continue
         split = plan.split(shares, map(plan.sample(shares).run, numbers))
         blocks = sorted((b for n in numbers for b in split.run(n)), key=lambda block: block[0])
-        new = []
+        new: list[Fragment] = []
         for file in range(plan.files):
             mine = [block for block in blocks if block[0] // plan.slices_per_file == file]
-            new += plan.gather(split).run(mine)
+            new += plan.gather(split).run(mine).fragments
         plan.check(new)
         done.append(Rewritten(version, plan.fragments, tuple(new), keeps_order=False))
     if done:

@@ -146,7 +146,7 @@ def test_a_sample_without_rows_makes_one_slice(tmp_path: Path) -> None:
     split = plan.split(shares, [replace(plan.sample(shares), fraction=0.0).run(0)])
     (block,) = split.run(0)
     assert block[0] == 0
-    (fragment,) = plan.gather(split).run([block])
+    (fragment,) = plan.gather(split).run([block]).fragments
     plan.check([fragment])
     with pytest.raises(FormatError, match="3 live rows were put in order as 0"):
         plan.check([])

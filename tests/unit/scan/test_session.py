@@ -20,7 +20,7 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
 from pennon.scan.session import FILE_BYTES, Session
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Same, Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, MemoryStore
 
@@ -353,21 +353,33 @@ def test_bounds_and_options_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["remember", "remember_plan", "remember_take"])
 def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Path) -> None:
     remember = getattr(write(tmp_path / "t", TABLE.slice(0, 3)).snapshot, name)
-    first = remember("first", object)
+    first_key, key = Key[object]("first"), Key[object]("numbered")
+    first = remember(first_key, object)
     for number in range(1000):
-        remember(number, object)
-        assert remember("first", object) is first
-    assert remember(999, lambda: "new") != "new"
-    assert remember(1, lambda: "new") == "new"
+        remember(key, object, number)
+        assert remember(first_key, object) is first
+    assert remember(key, lambda: "new", 999) != "new"
+    assert remember(key, lambda: "new", 1) == "new"
+
+
+def test_keys_of_one_name_and_equal_objects_are_apart(tmp_path: Path) -> None:
+    remember = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot.remember
+    key, other = Key[object]("same"), Key[object]("same")
+    assert remember(key, object) is not remember(other, object)
+    one, equal = ["x"], ["x"]
+    found = remember(key, object, Same(one))
+    assert remember(key, object, Same(one)) is found
+    assert remember(key, object, Same(equal)) is not found
 
 
 def test_what_a_version_knows_is_not_made_anew_while_threads_ask_for_it(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
-    plan = snapshot.remember_plan("plan", object)
+    key = Key[object]("plan")
+    plan = snapshot.remember_plan(key, object)
     found: list[object] = []
 
     def ask() -> None:
-        found.extend(snapshot.remember_plan("plan", object) for _ in range(20_000))
+        found.extend(snapshot.remember_plan(key, object) for _ in range(20_000))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for each in threads:

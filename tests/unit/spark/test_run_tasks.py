@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
 from pennon.spark.run_tasks import RunNumbers, RunRows
 
 NUMBERS = pa.record_batch({"id": [3, 1]})
+
+
+class Plain:
+    """Answers with what a function makes of the work, which is bytes."""
+
+    to_bytes = from_bytes = staticmethod(bytes)
+
+    def __init__(self, run: Callable[[Any], bytes]) -> None:
+        self.run = run
+
+
 LIGHT = """
 import sys
 import pyarrow as pa
 from pennon.spark.run_tasks import RunRows
-(batch,) = RunRows(lambda batches: b"done")(iter([]))
+class Done:
+    run = to_bytes = staticmethod(lambda work: b"done")
+(batch,) = RunRows(Done())(iter([]))
 assert batch.num_rows == 1
 found = {"pandas", "pyspark", "pennon.ops.write"} & sys.modules.keys()
 assert not found, found
@@ -22,14 +37,14 @@ assert not found, found
 
 
 def test_each_number_has_a_row() -> None:
-    batches = RunNumbers(bytes)(iter([NUMBERS, NUMBERS.slice(1)]))
+    batches = RunNumbers(Plain(bytes))(iter([NUMBERS, NUMBERS.slice(1)]))
     rows = pa.Table.from_batches(batches)
     rows.validate(full=True)
     assert rows.to_pydict() == {"number": [3, 1, 1], "message": [b"\0\0\0", b"\0", b"\0"]}
 
 
 def test_a_message_may_be_empty() -> None:
-    (batch,) = RunRows(lambda batches: b"")(iter([]))
+    (batch,) = RunRows(Plain(lambda batches: b""))(iter([]))
     batch.validate(full=True)
     assert batch.to_pydict() == {"number": [0], "message": [b""]}
 

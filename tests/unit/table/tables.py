@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,9 @@ from pennon.core.units import FieldId, FragmentId
 from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
-from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.clock import SYSTEM_CLOCK, Clock
+from pennon.table.commit.loop import commit
+from pennon.table.commit.options import DEFAULT_POLICY, CommitOptions, CommitPolicy
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.manifest import Manifest
@@ -42,9 +45,12 @@ def new_fragment(rows: int = 10, name: str | None = None, *, minor: int = 0) -> 
     return Fragment(FragmentId(0), (data_file(name, minor=minor),), rows)
 
 
-def create_table(store: CommitStore, rows: int = 10, **options: object) -> Manifest:
+def create_table(
+    store: CommitStore, rows: int = 10, *, clock: Clock = SYSTEM_CLOCK, **policy: Any
+) -> Manifest:
     operation = Overwrite((new_fragment(rows),), SCHEMA)
-    return commit(store, Transaction(0, operation), CommitOptions(**options))  # type: ignore[arg-type]
+    options = CommitOptions(CommitPolicy(**policy), clock=clock)
+    return commit(store, Transaction(0, operation), options)
 
 
 def append(read_version: int, *fragments: Fragment) -> Transaction:
@@ -70,8 +76,12 @@ class FakeTime:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def options(self, **more: object) -> CommitOptions:
-        return CommitOptions(clock=self.clock, sleep=self.sleep, **more)  # type: ignore[arg-type]
+    def options(
+        self, *, planned_ns: int | None = None, policy: CommitPolicy = DEFAULT_POLICY, **others: Any
+    ) -> CommitOptions:
+        """Return the options of a commit; ``others`` are those of a `Clock`."""
+        clock = Clock(seconds=self.clock, sleep=self.sleep, **others)
+        return CommitOptions(policy, planned_ns=planned_ns, clock=clock)
 
 
 def index_section(*indices: tuple[str, tuple[int, ...] | None]) -> bytes:

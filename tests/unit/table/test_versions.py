@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
-from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.clock import Clock
+from pennon.table.commit.loop import commit
+from pennon.table.commit.options import CommitOptions
 from pennon.table.naming import Naming
 from pennon.table.versions import (
     latest_location,
@@ -32,10 +35,10 @@ START = datetime(2024, 5, 1, tzinfo=UTC)
 
 def table(name: str, naming: Naming, versions: int = 12) -> MemoryStore:
     store = MemoryStore(name)
-    create_table(store, naming=naming, now_ns=lambda: at(1))
+    create_table(store, naming=naming, clock=Clock(now_ns=lambda: at(1)))
     for version in range(1, versions):
-        options = CommitOptions(now_ns=lambda v=version: at(v + 1))  # type: ignore[misc]
-        commit(store, append(version), options)
+        clock = Clock(now_ns=partial(at, version + 1))
+        commit(store, append(version), CommitOptions(clock=clock))
     return store
 
 

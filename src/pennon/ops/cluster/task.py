@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -39,6 +39,7 @@ from pennon.ops.cluster.order import (
 )
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_history import RowHistory
+from pennon.ops.task_wire import parse_numbered, serialize_numbered
 from pennon.ops.write import WriteTask, write_fragments
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection, plan_take_projection
 from pennon.scan.read.arrays import int64_array
@@ -80,7 +81,7 @@ class SampleTask:
     shares: tuple[Share, ...]
     fraction: float
 
-    def run(self, number: int) -> bytes:
+    def run(self, number: int) -> pa.Table:
         """Return rows of a share, chosen at random, as `RowOrder.values` has them."""
         names = [".".join(map(quoted, column.path)) for column in self.order.columns]
         inputs = plan_take_projection(self.snapshot.manifest.schema, list(dict.fromkeys(names)))
@@ -90,7 +91,15 @@ class SampleTask:
         for batch in _batches(self.snapshot, projection, self.shares[number]):
             at = np.flatnonzero(random.random(batch.num_rows) < self.fraction)
             found.append(self.order.values(_rows(batch, at)))
-        return _serialized(pa.concat_tables(found))
+        return pa.concat_tables(found)
+
+    def to_bytes(self, answer: pa.Table) -> bytes:
+        """Return an answer as an Arrow stream."""
+        return _serialized(answer)
+
+    def from_bytes(self, message: bytes) -> pa.Table:
+        """Return the answer of a message; raises FormatError."""
+        return _parsed(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +147,14 @@ class SplitTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathered:
+    """The fragments of a file, and the smallest number of a slice in it: answers are put in the order of these."""
+
+    first_slice: int | None
+    fragments: tuple[Fragment, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GatherTask:
     """Writes the rows of blocks, in order, to new data files."""
 
@@ -145,14 +162,26 @@ class GatherTask:
     order: RowOrder
     write: WriteTask
 
-    def run(self, blocks: Iterable[tuple[int, bytes]]) -> list[Fragment]:
+    def run(self, blocks: Iterable[tuple[int, bytes]]) -> Gathered:
         """Write blocks that come slice by slice; return the fragments, without ids yet."""
+        coming = iter(blocks)
+        first = next(coming, None)
         histories: list[RowHistory] = []
-        rows = self._in_order(blocks, histories)
+        rows = self._in_order(coming if first is None else chain([first], coming), histories)
         if self.write.version == V0_1:
             rows = map(without_hidden_values, rows)
         new = write_fragments(self.write, rows)
-        return RowHistory.joined(histories).given_to(new) if histories else new
+        new = RowHistory.joined(histories).given_to(new) if histories else new
+        return Gathered(None if first is None else first[0], tuple(new))
+
+    def to_bytes(self, answer: Gathered) -> bytes:
+        """Return an answer as a message."""
+        return serialize_numbered(answer.first_slice, answer.fragments)
+
+    def from_bytes(self, message: bytes) -> Gathered:
+        """Return the answer of a message; raises FormatError."""
+        first_slice, fragments, _ = parse_numbered(message)
+        return Gathered(first_slice, fragments)
 
     def _in_order(
         self, blocks: Iterable[tuple[int, bytes]], histories: list[RowHistory]
@@ -195,9 +224,9 @@ class Clustering:
         fraction = min(min(wanted, _MOST_SAMPLED) / max(self.rows, 1), 1.0)
         return SampleTask(self.snapshot, self.order, tuple(shares), fraction)
 
-    def split(self, shares: Sequence[Share], sampled: Iterable[bytes]) -> SplitTask:
+    def split(self, shares: Sequence[Share], sampled: Iterable[pa.Table]) -> SplitTask:
         """Return what cuts the rows into blocks, given what `sample` saw."""
-        values = pa.concat_tables(map(_parsed, sampled))
+        values = pa.concat_tables(sampled)
         order = self.order.curved(values) if self.curved else self.order
         points = cut_points(order.keys(values), self.files * self.slices_per_file)
         return SplitTask(self.snapshot, order, points, tuple(shares))
@@ -266,5 +295,11 @@ def _serialized(table: pa.Table) -> bytes:
 
 
 def _parsed(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
+    try:
+        with pa.ipc.open_stream(data) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        message = f"these {len(data)} bytes are no rows of a task: {error}"
+        raise FormatError(message) from error
+    return table

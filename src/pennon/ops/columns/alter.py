@@ -33,6 +33,7 @@ from pennon.schema.maps import check_maps
 from pennon.schema.version import V0_1
 from pennon.table.field_ids import highest_field_id, without_unused_files
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_bytes
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
 
@@ -56,6 +57,9 @@ class CastColumns:
 @dataclass(frozen=True, slots=True)
 class AlterTask:
     """Writes columns of other types for each fragment, and marks what is dead in older files."""
+
+    to_bytes = staticmethod(serialize_fragment_bytes)
+    from_bytes = staticmethod(parse_fragment_bytes)
 
     columns: ColumnsTask
     schema: Schema

@@ -8,7 +8,7 @@ from pennon.ops.commit import commit_on
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.apply.ids import with_fresh_ids
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.fields_wire import carry_over
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest

@@ -13,7 +13,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.columns.names import find_column
 from pennon.ops.commit import commit_on
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import MapUpdate, UpdateConfig
 

@@ -29,6 +29,7 @@ from pennon.ops.compact.options import CompactOptions
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_counts import completed
 from pennon.ops.row_history import with_history
+from pennon.ops.task_wire import parse_numbered, serialize_numbered
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
 from pennon.scan.plan.moved_rows import indices_now
 from pennon.scan.projection import plan_scan_projection
@@ -39,7 +40,7 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_reuse import ReuseGroup
 from pennon.table.indices import SYSTEM, RewrittenIndex
@@ -103,6 +104,19 @@ class CompactTask:
             raise FormatError(message)
         version, new = self.snapshot.manifest.version, with_history(self.snapshot, old, new)
         return Rewritten(version, old, tuple(new), self.kept_of(old))
+
+    def to_bytes(self, answer: Rewritten) -> bytes:
+        """Return an answer as a message: the driver knows the old fragments."""
+        return serialize_numbered(answer.old[0].id, answer.new)
+
+    def from_bytes(self, message: bytes) -> Rewritten:
+        """Return the answer of a message; raises FormatError."""
+        first, new, _ = parse_numbered(message)
+        old = next((each for each in self.bins if each[0].id == first), None)
+        if old is None:
+            text = f"a task rewrote a bin that begins with fragment {first}; there is none"
+            raise FormatError(text)
+        return Rewritten(self.snapshot.manifest.version, old, new, self.kept_of(old))
 
     def kept_of(self, old: Sequence[Fragment]) -> bytes | None:
         """Return what of fragments is rewritten, if indices stay as they are."""

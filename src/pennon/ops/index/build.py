@@ -58,7 +58,7 @@ from pennon.schema.version import V0_1, V2_0, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.indices_wire import rewritten
+from pennon.table.indices_wire import parse_index_bytes, rewritten, serialize_index_bytes
 from pennon.table.storage_version import storage_version
 
 SEGMENT_BYTES: Final = 512 << 20
@@ -74,6 +74,9 @@ class IndexBuild:
     each segment.  ``uuid`` names the folder of what is made in the end, None: as nothing else is named.
     ``is_part``: parts of a full-text index are made in that folder, see `pennon.index.text.parts`.
     """
+
+    to_bytes = staticmethod(serialize_index_bytes)
+    from_bytes = staticmethod(parse_index_bytes)
 
     snapshot: Snapshot
     name: str
@@ -280,6 +283,21 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
     named = rows_named(segment, snapshot.index_files(segment, made_now))
     alive = [each for each in snapshot.manifest.fragments if each.id in claimed]
     return frozenset(each.id for each in alive if has_all(snapshot, named, [each]))
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """Makes one segment of several; it pickles."""
+
+    to_bytes = staticmethod(serialize_index_bytes)
+    from_bytes = staticmethod(parse_index_bytes)
+
+    build: IndexBuild
+    segments: tuple[Index, ...]
+
+    def run(self, _number: int) -> Index:
+        """Return the entry of the segment, which is not committed; raises as `IndexBuild.merge` does."""
+        return self.build.merge(self.segments)
 
 
 class Builder(Protocol):

@@ -86,6 +86,15 @@ def is_vector_kind(kind: str) -> bool:
     return kind.upper() in KINDS
 
 
+def given_arguments(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for an index of vectors among all of a call, without those that were left out."""
+    names = _KNOWN - {"filter_nan"}
+    given = {name: said[name] for name in said if name in names and said[name] is not None}
+    if not given.get("skip_transpose"):
+        given.pop("skip_transpose", None)
+    return given
+
+
 def vector_arguments(
     column: str, kind: pa.DataType, index_type: str, arguments: Mapping[str, Any]
 ) -> VectorArguments:

@@ -24,8 +24,10 @@ from pennon.index.vector.build.concatenate import join_parts
 from pennon.index.vector.build.new_index import write_index
 from pennon.index.vector.build.shuffle_blocks import cut_blocks, gathered
 from pennon.ops.index.vector_build import VectorBuild
+from pennon.ops.task_wire import parse_numbered_index, serialize_numbered_index
 from pennon.scan.read.tasks import ScanTask
 from pennon.table.indices import Index
+from pennon.table.indices_wire import parse_index_bytes, serialize_index_bytes
 
 _PARTS_OF_WRITER: Final = 4
 """So that a writer whose partitions are small goes on with others."""
@@ -103,15 +105,26 @@ class WriteTask:
             return first, self.build.entry(new, [each.id for each in self.build.fragments])
         return None
 
+    def to_bytes(self, answer: tuple[int, Index] | None) -> bytes:
+        """Return an answer as a message."""
+        return serialize_numbered_index(answer)
+
+    def from_bytes(self, message: bytes) -> tuple[int, Index] | None:
+        """Return the answer of a message; raises FormatError."""
+        return parse_numbered_index(message)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
     """Makes one index of its parts."""
 
+    to_bytes = staticmethod(serialize_index_bytes)
+    from_bytes = staticmethod(parse_index_bytes)
+
     build: VectorBuild
     parts: dict[int, Index]
 
-    def run(self) -> Index:
+    def run(self, _number: int = 0) -> Index:
         """Write the index, and return its entry, which is not committed."""
         new = self.build.new_files()
         files = {first: self.build.files(part) for first, part in self.parts.items()}

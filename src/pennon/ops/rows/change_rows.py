@@ -29,6 +29,7 @@ from pennon.core.units import FragmentId
 from pennon.encoding.selection import keep_rows, take
 from pennon.errors import FormatError, MatchError
 from pennon.ops.convert import without_hidden_values
+from pennon.ops.rows.changed_wire import Changed, parse_changed, serialize_changed
 from pennon.ops.rows.deletion_vectors import Removal, remove_rows
 from pennon.ops.rows.find_rows import Rows
 from pennon.ops.rows.rewrite_rows import Moved, OldRows, with_ids
@@ -40,7 +41,6 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.project import quoted
 from pennon.schema.version import V0_1
 from pennon.table.apply.rows import by_id
-from pennon.table.fragment import Fragment
 
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 _NEW: Final = (1 << 63) - 1
@@ -67,20 +67,14 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """The result of row changes: removed rows, new fragments, the number of rows of each clause."""
-
-    removals: tuple[Removal, ...]
-    new: tuple[Fragment, ...]
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeTask:
     """A task that changes rows of one version; it pickles.
 
     ``once``: a row that comes twice is deleted once; else it is an error.
     """
+
+    to_bytes = staticmethod(serialize_changed)
+    from_bytes = staticmethod(parse_changed)
 
     snapshot: Snapshot
     clauses: tuple[Clause, ...]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
+from pennon.ops.rows.changed_wire import parse_removals, serialize_removals
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import (
     GROUP_ROWS,
@@ -26,7 +27,7 @@ from pennon.scan.plan.query import BoundQuery
 from pennon.scan.predicate import Predicate
 from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit.loop import LONG_AGO
+from pennon.table.commit.options import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete
 
@@ -37,6 +38,9 @@ class DeleteTask:
 
     ``planned_ns`` is when it was made, in nanoseconds since 1970.
     """
+
+    to_bytes = staticmethod(serialize_removals)
+    from_bytes = staticmethod(parse_removals)
 
     search: BoundQuery
     groups: tuple[range, ...]

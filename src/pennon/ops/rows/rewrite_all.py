@@ -25,6 +25,7 @@ from pennon.schema.version import V0_1
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.field_ids import without_unused_files
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.operations import Update, UpdateMode
 from pennon.table.roaring import serialize_roaring
 from pennon.table.storage_version import storage_version
@@ -68,6 +69,9 @@ def written_schema(snapshot: Snapshot, names: Collection[str]) -> Schema:
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
     """Writes columns of fragments anew, whose rows come with their addresses; it pickles."""
+
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
 
     columns: AddressedTask
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
+from pennon.ops.rows.changed_wire import Changed, parse_changed, serialize_changed
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import (
     GROUP_ROWS,
@@ -76,20 +77,30 @@ class UpdateTask:
         found = list(find_rows(self.search, fragments))
         return list(map(UpdatedRows, found, remove_each(self.snapshot, found)))
 
-    def rewrite(self, number: int) -> tuple[list[Removal], list[Fragment]]:
-        """Find the rows of a group of fragments, and write them anew as well.
-
-        So that no offset leaves the place where it was found; each group has files of its own.
-        """
-        found = self.run(number)
-        move = self.plan_move(found)
-        new = [fragment for share in range(move.count) for fragment in move.run(share)]
-        return [each.removal for each in found], new
-
     def plan_move(self, found: Iterable[UpdatedRows]) -> MoveTask:
         """Plan to write the rows that all groups found."""
         moved = [Moved(each.rows) for each in found]
         return plan_move(self.snapshot, self.assignments, moved, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateGroupsTask:
+    """Finds the rows of each group of fragments, and writes them anew in the same task; it pickles.
+
+    No row offset leaves the task, and each group has files of its own.
+    """
+
+    to_bytes = staticmethod(serialize_changed)
+    from_bytes = staticmethod(parse_changed)
+
+    update: UpdateTask
+
+    def run(self, number: int) -> Changed:
+        """Update the rows of the group of that number."""
+        found = self.update.run(number)
+        move = self.update.plan_move(found)
+        new = [fragment for share in range(move.count) for fragment in move.run(share)]
+        return Changed(tuple(each.removal for each in found), tuple(new))
 
 
 def plan_update(

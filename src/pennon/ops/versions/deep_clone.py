@@ -13,6 +13,7 @@ from pennon.core.units import MIB
 from pennon.errors import AlreadyExistsError
 from pennon.io.store import Store
 from pennon.ops.run_tasks import run_tasks
+from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.ops.versions.branches import commit_copy
 from pennon.ops.versions.refs import Reference, open_version
 from pennon.scan.snapshot import Snapshot
@@ -33,6 +34,9 @@ class CopyTask:
 
     ``files`` are pairs of a path in the source (`pennon.table.base_paths`) and one in the target.
     """
+
+    to_bytes = staticmethod(serialize_number)
+    from_bytes = staticmethod(parse_number)
 
     source: Store
     target: Store

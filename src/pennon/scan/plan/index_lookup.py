@@ -47,7 +47,7 @@ from pennon.scan.plan.moved_rows import covered_now, moved_rows
 from pennon.scan.read.chosen_rows import rows_of_tasks
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import ScanTask
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
 from pennon.table.indices import Index
@@ -60,6 +60,10 @@ _UNSTEADY: Final = frozenset(
     {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
 )
 _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
+INDICES: Final[Key[Mapping[FieldId, Sequence[ColumnIndex]]]] = Key("indices")
+INDEX_PARTS: Final[Key[Remember]] = Key("index parts")
+COVERAGE: Final[Key[_Covered]] = Key("coverage")
+FRAGMENT_IDS: Final[Key[frozenset[FragmentId]]] = Key("fragment ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,7 @@ def usable_indices(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]
     """Return the indices that can be asked, by their fields: best ones first."""
     if not snapshot.manifest.indices:
         return {}
-    return snapshot.remember("indices", partial(_usable, snapshot))
+    return snapshot.remember(INDICES, partial(_usable, snapshot))
 
 
 def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
@@ -350,7 +354,7 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
 
 def remember_parts(snapshot: Snapshot) -> Remember:
     """Return what remembers parts of indices; who watches counts them, and may want them read anew."""
-    return snapshot.remember("index parts", lambda: remembering(snapshot.session.index_parts))
+    return snapshot.remember(INDEX_PARTS, lambda: remembering(snapshot.session.index_parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,12 +376,12 @@ def _coverage(snapshot: Snapshot, segment: Index) -> _Covered:
         by_ids = snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)
         return _Covered(fragment_ids, of_fragments(fragment_ids), moved_rows(snapshot), by_ids)
 
-    return snapshot.remember(("covered", segment.folder), find)
+    return snapshot.remember(COVERAGE, find, segment.folder)
 
 
 def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:
     return snapshot.remember(
-        "fragment ids", lambda: frozenset(each.id for each in snapshot.manifest.fragments)
+        FRAGMENT_IDS, lambda: frozenset(each.id for each in snapshot.manifest.fragments)
     )
 
 

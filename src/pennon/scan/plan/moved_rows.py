@@ -15,7 +15,7 @@ from pennon.index.moved_rows import NONE_MOVED, MovedRows
 from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import RowSet
 from pennon.scan.read.fragment_reader import live_addresses
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import ExternalFile, Fragment
 from pennon.table.fragment_reuse import ReuseVersion
 from pennon.table.fragment_reuse_wire import parse_reuse, parse_reuse_versions
@@ -24,6 +24,8 @@ from pennon.table.indices_wire import parse_indices
 from pennon.table.row_ids.decode_wire import read_sequence
 
 UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
+MOVED_ROWS: Final[Key[MovedRows]] = Key("moved rows")
+COVERED: Final[Key[frozenset[FragmentId]]] = Key("covered fragments")
 
 
 def moved_rows(snapshot: Snapshot) -> MovedRows:
@@ -32,7 +34,7 @@ def moved_rows(snapshot: Snapshot) -> MovedRows:
     Raises FormatError, UnsupportedError or NotFoundError where that cannot be told: then no index says which
     rows it means.
     """
-    return snapshot.remember("moved rows", lambda: _find(snapshot))
+    return snapshot.remember(MOVED_ROWS, lambda: _find(snapshot))
 
 
 def covered_now(snapshot: Snapshot, index: Index) -> frozenset[FragmentId]:
@@ -45,8 +47,10 @@ def covered_now(snapshot: Snapshot, index: Index) -> frozenset[FragmentId]:
     if not moved.maps:
         return covered
     return snapshot.remember(
-        ("fragments covered", index.folder, index.fragment_ids),
+        COVERED,
         lambda: covered - _lost(snapshot, index, covered),
+        index.folder,
+        index.fragment_ids,
     )
 
 

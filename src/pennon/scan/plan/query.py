@@ -13,10 +13,10 @@ where a task runs (`BoundQuery.over`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ from pennon.expr.tree import Expression
 from pennon.scan.metrics import Meter, ScanStatistics
 from pennon.scan.plan.filter_columns import Late
 from pennon.scan.plan.pruning import prune_tasks
+from pennon.scan.plan.row_search import NONE_ADDED, Added, RowSearch
 from pennon.scan.predicate import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.projection import (
     MetaColumn,
@@ -45,20 +46,22 @@ from pennon.scan.read.tasks import (
     default_batch_rows,
     plan_tasks,
 )
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.index.row_set import Selection
-    from pennon.index.text.queries import FullTextQuery
     from pennon.scan.plan.index_lookup import IndexLookup
 
 
 _NOTHING: Final = Projection(Schema((), {}), ())
-Added: TypeAlias = "Mapping[str, pa.Field[Any]]"
-_NONE_ADDED: Final[Added] = {}
+EVERY_COLUMN: Final[Key[pa.Schema]] = Key("every column")
+PREDICATE: Final[Key[SqlPredicate]] = Key("predicate")
+INPUTS: Final[Key[Projection]] = Key("inputs")
+PROJECTION: Final[Key[Projection]] = Key("projection")
+LOOKUP: Final[Key[tuple[SqlPredicate, IndexLookup | None]]] = Key("lookup")
 
 
 @dataclass
@@ -72,64 +75,6 @@ class ColumnOrdering:
     def __str__(self) -> str:
         direction = "ASC" if self.ascending else "DESC"
         return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AddedColumns:
-    """The columns that a search adds to the rows that it finds.
-
-    ``fields`` are all of them: expressions and conditions behind the search may name them.  Even if nobody names
-    them, ``first`` come out before the table's columns, and ``last`` behind them.
-    """
-
-    fields: Added
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-
-
-class RowSearch(Protocol):
-    """A search that a scan is asked for; `pennon.scan.search.kinds` has the source of rows that runs it."""
-
-    @property
-    def prefilter(self) -> bool:
-        """Return whether the condition limits what the search may find; else it is for the rows found."""
-        ...
-
-    @property
-    def is_fast(self) -> bool:
-        """Return whether rows that no index covers are left out."""
-        ...
-
-    @property
-    def added(self) -> AddedColumns:
-        """Return the columns that come with the rows found."""
-        ...
-
-
-SCORE: Final = "_score"
-_SCORE: Final = {SCORE: pa.field(SCORE, pa.float32())}
-_SCORED: Final = AddedColumns(_SCORE, last=(SCORE,))
-_NOT_SCORED: Final = AddedColumns(_SCORE)
-
-
-@dataclass(frozen=True, slots=True)
-class TextSearch:
-    """A full-text search; `pennon.scan.search.full_text` runs it.
-
-    ``columns``: where to look for a ``query`` that is text; by default all that have an index.  ``prefilter``: the condition comes before the search.  ``is_fast``: rows that no index covers are left out.
-    ``is_scored``: scores are shown, even if they are not named among the columns.
-    """
-
-    query: str | FullTextQuery
-    columns: tuple[str, ...] | None = None
-    prefilter: bool = False
-    is_fast: bool = False
-    is_scored: bool = True
-
-    @property
-    def added(self) -> AddedColumns:
-        """See `RowSearch.added`."""
-        return _SCORED if self.is_scored else _NOT_SCORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +183,17 @@ class BoundQuery:
 
 def every_column(snapshot: Snapshot, schema: Schema) -> pa.Schema:
     """Return what an expression may name: the columns of ``schema``, and the meta columns."""
-    key = "every column", schema is snapshot.manifest.schema
     return snapshot.remember(
-        key, lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow
+        EVERY_COLUMN,
+        lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow,
+        schema is snapshot.manifest.schema,
     )
 
 
 # --- what is asked for ----------------------------------------------------------------------------
 
 
-def columns_to_name(snapshot: Snapshot, schema: Schema, added: Added = _NONE_ADDED) -> pa.Schema:
+def columns_to_name(snapshot: Snapshot, schema: Schema, added: Added = NONE_ADDED) -> pa.Schema:
     """Return what an expression may name: see `every_column`, and the columns that a search adds."""
     if not added:
         return every_column(snapshot, schema)
@@ -256,15 +202,14 @@ def columns_to_name(snapshot: Snapshot, schema: Schema, added: Added = _NONE_ADD
         table = every_column(snapshot, schema)
         return pa.schema([*(each for each in table if each.name not in added), *added.values()])
 
-    key = "every column", schema is snapshot.manifest.schema, *added
-    return snapshot.remember(key, join)
+    return snapshot.remember(EVERY_COLUMN, join, schema is snapshot.manifest.schema, *added)
 
 
 def parse_predicate(
     snapshot: Snapshot,
     text: str | pc.Expression,
     schema: Schema | None = None,
-    added: Added = _NONE_ADDED,
+    added: Added = NONE_ADDED,
 ) -> Predicate:
     """Return the condition that SQL text or a pyarrow expression is for a version's rows.
 
@@ -275,15 +220,16 @@ def parse_predicate(
     columns = columns_to_name(snapshot, schema, added)
     if not isinstance(text, str):
         return arrow_predicate(text, columns)
-    key = "predicate", text, schema is snapshot.manifest.schema, *added
-    return snapshot.remember(key, partial(SqlPredicate.parse, text, columns))
+    parse = partial(SqlPredicate.parse, text, columns)
+    own = schema is snapshot.manifest.schema
+    return snapshot.remember(PREDICATE, parse, text, own, *added)
 
 
 def parse_columns(
     snapshot: Snapshot,
     columns: Mapping[str, str],
     schema: Schema | None = None,
-    added: Added = _NONE_ADDED,
+    added: Added = NONE_ADDED,
 ) -> tuple[dict[str, str], dict[str, Expression]]:
     """Return those columns that are stored, by the names to show them under, and expressions.
 
@@ -331,8 +277,8 @@ def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> 
     Raises ArgumentError if it does not fit.
     """
     paths = tuple(predicate.paths(every_column(snapshot, schema)))
-    key = "inputs", paths, schema is snapshot.manifest.schema
-    inputs = snapshot.remember(key, partial(inputs_of, schema, paths))
+    is_stored = schema is snapshot.manifest.schema
+    inputs = snapshot.remember(INPUTS, partial(inputs_of, schema, paths), paths, is_stored)
     return Condition(predicate, inputs, inputs.arrow)
 
 
@@ -343,11 +289,11 @@ def bind_columns(
     schema = snapshot.manifest.schema if options.blobs_as_bytes else snapshot.shown_schema
     names = columns if columns is None or isinstance(columns, tuple) else tuple(columns.items())
     metas = options.metas
-    key: Hashable = ("projection", names, *metas, options.blobs_as_bytes, options.nests)
+    find = partial(plan_scan_projection, schema, columns, metas)
     if options.nests:
-        found = snapshot.remember(key, partial(plan_take_projection, schema, columns))
-    else:
-        found = snapshot.remember(key, partial(plan_scan_projection, schema, columns, metas))
+        find = partial(plan_take_projection, schema, columns)
+    about = (names, *metas, options.blobs_as_bytes, options.nests)
+    found = snapshot.remember(PROJECTION, find, *about)
     _check(options, schema, found)
     return schema, found
 
@@ -435,7 +381,7 @@ def lookup_of(query: BoundQuery) -> IndexLookup | None:
     def plan() -> tuple[SqlPredicate, IndexLookup | None]:
         return predicate, plan_lookup(snapshot, predicate.condition)
 
-    known, lookup = snapshot.remember(("lookup", predicate.text), plan)
+    known, lookup = snapshot.remember(LOOKUP, plan, predicate.text)
     return lookup if known is predicate else plan()[1]
 
 

@@ -30,7 +30,7 @@ from pennon.scan.plan.query import parse_columns
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
 from pennon.scan.read.fragment_reader import FragmentReader, PreparedRead
 from pennon.scan.read.tasks import live_row_counts
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Same, Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
@@ -42,6 +42,9 @@ TWICE: Final = -1
 """The place of fragments of which two have one id."""
 _MARK: Final = "\0"
 _NOT_STORED: Final = frozenset(meta.value for meta in MetaColumn)
+TAKE: Final[Key[TakePlan]] = Key("take")
+LIVE_ENDS: Final[Key[Int64Array]] = Key("live ends")
+FRAGMENT_NUMBERS: Final[Key[dict[int, int]]] = Key("fragment numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +140,7 @@ def plan_take(
         shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
         return _plan(snapshot, shown, columns)
 
-    return snapshot.remember_take((names, blobs_as_bytes), make)
+    return snapshot.remember_take(TAKE, make, names, blobs_as_bytes)
 
 
 def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
@@ -145,7 +148,7 @@ def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
 
     A version remembers the projections of scans: the same columns are the same object, which the plan keeps.
     """
-    return snapshot.remember_take(id(projection), partial(TakePlan, projection))
+    return snapshot.remember_take(TAKE, partial(TakePlan, projection), Same(projection))
 
 
 def _plan(
@@ -177,13 +180,13 @@ def _quoted(name: str) -> str:
 def live_ends(snapshot: Snapshot) -> Int64Array:
     """Return the number of live rows up to the end of each fragment."""
     return snapshot.remember(
-        "live ends", lambda: np.cumsum(np.array(live_row_counts(snapshot), np.int64))
+        LIVE_ENDS, lambda: np.cumsum(np.array(live_row_counts(snapshot), np.int64))
     )
 
 
 def fragment_numbers(snapshot: Snapshot) -> dict[int, int]:
     """Return the place of each fragment in the scan order, by its id; `TWICE` if two have that id."""
-    return snapshot.remember("fragment numbers", lambda: _fragment_numbers(snapshot))
+    return snapshot.remember(FRAGMENT_NUMBERS, partial(_fragment_numbers, snapshot))
 
 
 def _fragment_numbers(snapshot: Snapshot) -> dict[int, int]:

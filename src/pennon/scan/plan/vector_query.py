@@ -21,8 +21,8 @@ from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
-from pennon.scan.plan.query import AddedColumns
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.plan.row_search import AddedColumns
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve, sorted_paths
@@ -50,6 +50,7 @@ _PROBES: Final = {
     COSINE: ((1, 4), (10, 8), (100, 11), (200, 18), (500, 28), (1000, 34), (math.inf, 104)),
 }
 """Partitions that a search of up to so many rows begins with; with other metrics all.  Reference, 6.3."""
+VECTOR_COLUMN: Final[Key[VectorColumn]] = Key("vector column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class VectorColumn:
 def column_of(snapshot: Snapshot, path: Any) -> VectorColumn:
     """Return a column of a version, found now or before; raises as `VectorColumn.of` does."""
     find = partial(VectorColumn.of, snapshot.manifest.schema, path)
-    return snapshot.remember(("vectors", path), find) if isinstance(path, str) else find()
+    return snapshot.remember(VECTOR_COLUMN, find, path) if isinstance(path, str) else find()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

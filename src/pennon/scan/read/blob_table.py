@@ -6,7 +6,7 @@ What reads a fragment of either table is given by `pennon.scan.read.fragment_rea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from pennon.errors import (
 )
 from pennon.io.prefix_store import PrefixStore
 from pennon.scan.deletion_mask import LiveRows
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.table.blob_table import FOLDER, blob_version
@@ -36,6 +36,8 @@ from pennon.table.versions import read_manifest
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 _OFFSET_BITS = np.uint64(32)
 _OFFSET = np.uint64(0xFFFFFFFF)
+BLOB_TABLE: Final[Key[BlobTable]] = Key("blob table")
+HAS_NESTED_TABLE: Final[Key[tuple[bool]]] = Key("has a nested table")
 
 
 class Reader(Protocol):
@@ -68,7 +70,7 @@ class BlobTable:
     @classmethod
     def of(cls, snapshot: Snapshot, reader: MakeReader) -> BlobTable:
         """Return the nested table of a version, opened now or before; it has one."""
-        return snapshot.remember("blob table", lambda: cls._open(snapshot, reader))
+        return snapshot.remember(BLOB_TABLE, lambda: cls._open(snapshot, reader))
 
     @classmethod
     def _open(cls, snapshot: Snapshot, reader: MakeReader) -> BlobTable:
@@ -175,7 +177,7 @@ def find_apart(
     """
     if blob_version(snapshot.manifest):
         return StoredApart(wanted, snapshot, fragment, reader)
-    if snapshot.remember("has a nested table", lambda: (_has_nested(snapshot),))[0]:
+    if snapshot.remember(HAS_NESTED_TABLE, lambda: (_has_nested(snapshot),))[0]:
         message = (
             f"version {snapshot.manifest.version} was written by a program that does not know the nested table of "
             f"blobs ({FOLDER}/), so values of column {wanted.name!r} cannot be found; read an older version, or "

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,7 @@ from pennon.scan.read.blob_table import find_apart
 from pennon.scan.read.file_columns import FileColumns, RecentFiles
 from pennon.scan.read.join_columns import is_split_within, join, with_whole_packed
 from pennon.scan.read.older_blobs import OlderReader, as_described_before
-from pennon.scan.snapshot import OpenFile, Snapshot
+from pennon.scan.snapshot import Key, OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import holds_blobs_v2
 from pennon.schema.check import is_packed
@@ -59,6 +59,7 @@ BELIEVED_ROWS = 1 << 24
 """So many rows of a fragment are believed unseen; writers put a million into a file."""
 
 NULL_CHUNK_BYTES = 512 * KIB
+RECENT_FILES: Final[Key[RecentFiles]] = Key("recent files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class FragmentReader:
 
     def __post_init__(self) -> None:
         """Look at the manifest only; no file is opened."""
-        recent = self.snapshot.remember("recent files", RecentFiles.none)
+        recent = self.snapshot.remember(RECENT_FILES, RecentFiles.none)
         files = tuple(map(recent.of, self.fragment.files))
         object.__setattr__(self, "files", files)
 

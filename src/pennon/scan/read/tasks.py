@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from typing import Final
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.read.fragment_reader import FragmentReader
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
 
@@ -37,6 +38,7 @@ KNOWN_TASKS = 64
 """Of so few fragments the tasks of a scan of all rows are remembered."""
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
+ALL_TASKS: Final[Key[tuple[ScanTask, ...]]] = Key("all tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ def plan_tasks(
     if fragments is None and limit is None and not with_deleted:
         if offset or len(snapshot.manifest.fragments) > KNOWN_TASKS:
             return list(_all_tasks(snapshot, offset))
-        return list(snapshot.remember("all tasks", lambda: tuple(_all_tasks(snapshot, 0))))
+        known = snapshot.remember(ALL_TASKS, lambda: tuple(_all_tasks(snapshot, 0)))
+        return list(known)
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from pennon.index.row_set import RowSet
 from pennon.scan.plan.query import BoundQuery, lookup_of, plan_query
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.run.filter import count_query
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import Fragment
+
+STORED_ROWS: Final[Key[_Stored]] = Key("stored rows")
 
 
 def count_rows(query: BoundQuery, fragments: Sequence[Fragment] | None = None) -> int:
@@ -48,7 +51,7 @@ class _Stored:
 
 def _count_alive(snapshot: Snapshot, rows: RowSet) -> int:
     """Return how many rows of a set of addresses are there, and not deleted."""
-    stored = snapshot.remember("stored rows", lambda: _Stored.of(snapshot))
+    stored = snapshot.remember(STORED_ROWS, lambda: _Stored.of(snapshot))
     count = rows.count_common(stored.rows)
     for fragment in stored.thinned:
         deleted = FragmentReader(snapshot, fragment).live_rows().deleted.astype(np.uint64)

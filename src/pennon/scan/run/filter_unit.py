@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from pennon.scan.read.compute import Condition
 from pennon.scan.read.fragment_reader import Chunks
 from pennon.scan.read.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.read.tasks import ChosenRows, Unit
+from pennon.scan.snapshot import Key, Same
 from pennon.table.fragment import Fragment
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
@@ -42,6 +43,8 @@ FEW_TASKS: int = 8
 """Fragments of scans of so few tasks are kept ready for the next scan that needs the same columns ..."""
 KEPT_FRAGMENTS: int = 16
 """... so many of them."""
+GROWTH: Final[Key[Growth]] = Key("growth")
+FILTER_PLAN: Final[Key[FilterPlan]] = Key("filter plan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +94,6 @@ class FilterPlan:
         all_fields = len(query.snapshot.manifest.schema.fields)
         self.tested = WidthGuess.of(self.fields.early, all_fields)
         self.whole = WidthGuess.of((*self.fields.early, *self.fields.rest), all_fields)
-        self._needed = _needed(query)  # they stay what they are as long as their ids are remembered
         self._places: dict[tuple[int, int], list[int]] = {}
         self._fragments: dict[tuple[int, bool], tuple[Fragment, dict[str, Any]]] = {}
 
@@ -101,8 +103,8 @@ class FilterPlan:
         snapshot = query.snapshot
         if query.computed is not None or not (query.tested is None or query.tested is snapshot):
             return cls(query)
-        key = ("filter", *map(id, _needed(query)), _late(query))
-        return snapshot.remember_plan(key, partial(cls, query))
+        needed = map(Same, _needed(query))
+        return snapshot.remember_plan(FILTER_PLAN, partial(cls, query), *needed, _late(query))
 
     def places(self, fields: FieldPlan, projection: Projection) -> list[int]:
         """Return the number of each field of a projection of the query among those of one of the plans."""
@@ -154,7 +156,7 @@ class UnitFilter:
         self._note = note
         self._scan = query.scan
         self._plan = FilterPlan.of(query)
-        self._growth = query.scan.snapshot.remember("growth", Growth)
+        self._growth = query.scan.snapshot.remember(GROWTH, Growth)
         self._fragments: dict[int, FragmentFields] = {}
         self._pruner = _pruner_of(query)
 

@@ -23,12 +23,12 @@ from pennon.index.vector.search.top_k import NOTHING, Best, Neighbours, nearest_
 from pennon.scan.plan.query import BoundQuery, plan_query
 from pennon.scan.plan.take_plan import plan_projection
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
-from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.read.arrays import int64_array
 from pennon.scan.run.filter import read_query_batches
 from pennon.scan.run.take import take_addresses
 from pennon.scan.search.scope import Scope
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 
@@ -38,6 +38,7 @@ _BLOCK_ROWS: Final = 256
 _LEAST_ROWS: Final = 16
 _CELLS: Final = 1 << 18
 """Distances that are worked out at a time: they stay in a processor's cache."""
+VECTORS: Final[Key[Projection]] = Key("vectors to compare")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +172,7 @@ def compare_again(snapshot: Snapshot, near: Neighbours, comparison: Comparison) 
         return near
     path = comparison.column.path
     find = partial(plan_scan_projection, snapshot.manifest.schema, (path,))
-    plan = plan_projection(snapshot, snapshot.remember(("vectors to compare", path), find))
+    plan = plan_projection(snapshot, snapshot.remember(VECTORS, find, path))
     if comparison.answers == 1:
         vectors = take_addresses(snapshot, plan, near.addresses).column(0)
         return _exact(near, comparison.distances(vectors)[0])

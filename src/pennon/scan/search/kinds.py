@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from pennon.scan.answer import Answer
-from pennon.scan.plan.query import RowSearch, ScanOptions, TextSearch
+from pennon.scan.plan.query import ScanOptions
+from pennon.scan.plan.row_search import RowSearch, TextSearch
 from pennon.scan.snapshot import Snapshot
 
 

@@ -26,7 +26,8 @@ from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import default_metric
 from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.answer import Found
-from pennon.scan.plan.query import AddedColumns, ColumnOrdering, ScanOptions
+from pennon.scan.plan.query import ColumnOrdering, ScanOptions
+from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.plan.vector_query import DISTANCE, QUERY_INDEX, VectorSearch
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.arrays import float32_array, int32_array
@@ -34,11 +35,12 @@ from pennon.scan.run.plan_steps import Plan, Sort, chained, fed_by
 from pennon.scan.search.compare_vectors import Comparison, compare_again, search_all
 from pennon.scan.search.scope import Scope
 from pennon.scan.search.vector_indices import VectorIndices, find_index, search_indices
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import Fragment
 
 _DEFAULT_K: Final = 10
 _NEAREST_FIRST: Final = (ColumnOrdering(DISTANCE), ColumnOrdering(MetaColumn.ROW_ID.value))
+NOT_COVERED: Final[Key[tuple[Fragment, ...]]] = Key("fragments not covered")
 
 
 def search_index(
@@ -98,7 +100,7 @@ class NearestSource:
 
         if self._scope.fragments is not None:
             return find()
-        return self._scope.snapshot.remember(("not covered", covered), find)
+        return self._scope.snapshot.remember(NOT_COVERED, find, covered)
 
     def _k(self, limit: int | None) -> int:
         if limit == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,24 +21,21 @@ from pennon.index.moved_rows import MovedRows
 from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
-from pennon.scan.plan.query import (
-    BoundQuery,
-    RowSearch,
-    ScanOptions,
-    bind_query,
-    lookup_of,
-    plan_query,
-)
+from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
+from pennon.scan.plan.row_search import RowSearch
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader, live_addresses
 from pennon.scan.run.filter import read_query, read_query_batches
 from pennon.scan.run.plan_steps import Plan, Prefilter, QueryScalarIndices
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 
 _BATCH_ROWS = 8192
+COVERED: Final[Key[_Covered]] = Key("rows covered")
+ROWS: Final[Key[RowMask]] = Key("rows of an index")
+ROW_IDS: Final[Key[tuple[Numbers, Numbers]]] = Key("row ids of an index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class IndexedRows:
         self._scope = scope
         find = partial(_Covered.of, scope, segment)
         self._covered: _Covered = (
-            scope.snapshot.remember(("rows covered", segment.folder), find)
+            scope.snapshot.remember(COVERED, find, segment.folder)
             if scope.fragments is None
             else find()
         )
@@ -184,12 +182,11 @@ class IndexedRows:
 
         if scope.predicate is not None:
             return find()
-        return scope.snapshot.remember(("rows of index", self.fragment_ids), find)
+        return scope.snapshot.remember(ROWS, find, self.fragment_ids)
 
     @cached_property
     def _known(self) -> tuple[Numbers, Numbers]:
-        key = "row ids of index", self.fragment_ids
-        return self._scope.snapshot.remember(key, self._find_known)
+        return self._scope.snapshot.remember(ROW_IDS, self._find_known, self.fragment_ids)
 
     def _find_known(self) -> tuple[Numbers, Numbers]:
         """Return the stable ids of all live rows, sorted, and the rows' addresses."""

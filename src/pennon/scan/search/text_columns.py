@@ -39,7 +39,7 @@ from pennon.scan.plan.index_lookup import remember_parts
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.search.scope import IndexedRows, Scope
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import resolve, walk_paths
 from pennon.table.fragment import Fragment
@@ -48,6 +48,11 @@ from pennon.table.indices import SYSTEM, Index
 _DETAILS: Final = "InvertedIndexDetails"
 _NEWEST: Final = 3
 _BATCH_ROWS: Final = 8192
+TEXT_INDICES: Final[Key[tuple[Index, ...]]] = Key("text indices")
+TEXT_FIELD: Final[Key[tuple[FieldId, bool]]] = Key("text field")
+SEGMENTS: Final[Key[tuple[Index, ...]]] = Key("text segments")
+UNCOVERED: Final[Key[list[Fragment]]] = Key("fragments without text index")
+SEEN: Final[Key[Seen]] = Key("texts seen")
 
 
 # --- indices --------------------------------------------------------------------------------------
@@ -66,7 +71,7 @@ def _text_indices(snapshot: Snapshot) -> tuple[Index, ...]:
     def find() -> tuple[Index, ...]:
         return tuple(each for each in known_indices(snapshot) if _is_text_index(each))
 
-    return snapshot.remember("text indices", find)
+    return snapshot.remember(TEXT_INDICES, find)
 
 
 def _is_text_index(index: Index) -> bool:
@@ -115,7 +120,7 @@ class TextColumn:
         if scope.fragments is not None:
             return self._find_uncovered()
         folders = tuple(each.folder for each in self._segments)
-        return scope.snapshot.remember(("uncovered texts", folders), self._find_uncovered)
+        return scope.snapshot.remember(UNCOVERED, self._find_uncovered, folders)
 
     def _find_uncovered(self) -> list[Fragment]:
         return [each for each in self._scope.searched if each.id not in self.covered]
@@ -221,15 +226,15 @@ def _resolve_text(snapshot: Snapshot, path: str) -> tuple[FieldId, bool]:
             raise ArgumentError(message)
         return field.id, is_json(kind)
 
-    return snapshot.remember(("text field", path), find)
+    return snapshot.remember(TEXT_FIELD, find, path)
 
 
 def _segments(
     snapshot: Snapshot, field_id: FieldId, granularity: DocumentGranularity | None
 ) -> tuple[Index, ...]:
     """Return the segments of the index that is asked: of several, the first of the manifest that fits."""
-    key = "text segments", field_id, granularity
-    return snapshot.remember(key, partial(_find_segments, snapshot, field_id, granularity))
+    find = partial(_find_segments, snapshot, field_id, granularity)
+    return snapshot.remember(SEGMENTS, find, field_id, granularity)
 
 
 def _find_segments(
@@ -287,7 +292,7 @@ class _View:
         if scope.predicate is not None:
             return find()
         chosen = None if scope.fragments is None else self._rows.fragment_ids
-        return scope.snapshot.remember(("seen texts", self._segment.folder, at, chosen), find)
+        return scope.snapshot.remember(SEEN, find, self._segment.folder, at, chosen)
 
     def see(self, partition: Partition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:
         """See `pennon.index.text.matching.See`."""

@@ -34,7 +34,7 @@ from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison
 from pennon.scan.search.scope import IndexedRows, Scope
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.project import walk_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
@@ -44,6 +44,8 @@ _NEWEST: Final = 2
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _OVERFETCH: Final = 10
 """So many times ``k`` vectors are asked for where a row is a list of them."""
+NAMED: Final[Key[tuple[tuple[str, tuple[Index, ...]], ...]]] = Key("indices of vectors")
+SEGMENT: Final[Key[_Known]] = Key("segment of vectors")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +99,7 @@ def _named(snapshot: Snapshot, column: VectorColumn) -> tuple[tuple[str, tuple[I
                 named.setdefault(index.name, []).append(index)
         return tuple((name, tuple(segments)) for name, segments in named.items())
 
-    return snapshot.remember(("indices of vectors", column.field_id), find)
+    return snapshot.remember(NAMED, find, column.field_id)
 
 
 def _may_be_asked(index: Index, column: VectorColumn) -> bool:
@@ -142,7 +144,7 @@ def _known(snapshot: Snapshot, segment: Index) -> _Known:
         files = snapshot.index_files(segment, remember_parts(snapshot))
         return _Known(covered_now(snapshot, segment), files)
 
-    return snapshot.remember(("segment of vectors", segment.uuid), find)
+    return snapshot.remember(SEGMENT, find, segment.uuid)
 
 
 def _check_fit(segment: Index, opened: VectorIndex, column: VectorColumn) -> None:

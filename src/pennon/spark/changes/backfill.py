@@ -41,7 +41,6 @@ from pennon.spark.changes.row_changes import analysed
 from pennon.spark.conflicts import are_addresses, with_conflict_retries
 from pennon.spark.frames.scan import ADDRESS, address_frame, fragment_frame
 from pennon.spark.history import HistoryEntry
-from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.names import find_name, quoted
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.session import is_case_sensitive
@@ -55,6 +54,12 @@ from pennon.spark.source.conditions import (
 from pennon.spark.task_errors import typed_errors
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, lance_schema
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import (
+    parse_fragment_bytes,
+    parse_fragments,
+    serialize_fragment_bytes,
+    serialize_fragments,
+)
 from pennon.table.storage_version import storage_version
 
 if TYPE_CHECKING:
@@ -105,32 +110,38 @@ class Backfilled:
 class WriteRows:
     """Writes the new columns of fragments whose rows a partition has; it pickles."""
 
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
+
     task: AddressedTask
     notes: Notes
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
+    def run(self, batches: Iterator[pa.RecordBatch]) -> list[Fragment]:
+        """Return the fragments with their new files; each is noted."""
         schema = pa.schema([pa.field(ADDRESS, pa.int64()), *self.task.values])
         old = {each.id: each for each in self.task.snapshot.manifest.fragments}
         written = []
         for new in self.task.run(convert_batch(batch, schema) for batch in batches):
             self.notes.note(old[new.id], new)
             written.append(new)
-        return serialize_fragments(written)
+        return written
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFragment:
     """Writes the new columns of the fragment of a number; it pickles."""
 
+    to_bytes = staticmethod(serialize_fragment_bytes)
+    from_bytes = staticmethod(parse_fragment_bytes)
+
     task: ColumnsTask
     notes: Notes
 
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
+    def run(self, number: int) -> Fragment:
+        """Return the fragment with its new file; it is noted."""
         new = self.task.run(number)
         self.notes.note(self.task.snapshot.manifest.fragments[number], new)
-        return serialize_fragments([new])
+        return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +342,7 @@ def _of_function(
 
     def write(rest: Snapshot) -> list[Fragment]:
         mine = WriteFragment(replace(task, snapshot=rest), notes)
-        messages = run_tasks(spark, mine, mine.task.count)
-        return [each for message in messages for each in parse_fragments(message)]
+        return run_tasks(spark, mine, mine.task.count)
 
     return _Work(plan, notes, write, lambda done: _in_order(snapshot, done))
 
@@ -374,5 +384,5 @@ def _placed(rows: DataFrame) -> DataFrame:
 
 def _written(rows: DataFrame, task: AddressedTask, notes: Notes) -> list[Fragment]:
     with typed_errors(MatchError, ArgumentError, FormatError):
-        messages = run_on_rows(rows, WriteRows(task, notes))
-    return [each for message in messages for each in parse_fragments(message)]
+        written = run_on_rows(rows, WriteRows(task, notes))
+    return [each for several in written for each in several]

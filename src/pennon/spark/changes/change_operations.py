@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
-from pennon.ops.rows.change_rows import Change, Changed, Clause, plan_change
+from pennon.ops.rows.change_rows import Change, Clause, plan_change
+from pennon.ops.rows.changed_wire import Changed
 from pennon.ops.rows.delete import delete_operation
-from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
+from pennon.ops.rows.update import UpdateGroupsTask, plan_update, update_operation
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.changes.change_messages import parse_changed, serialize_changed
 from pennon.spark.changes.column_update import update_all_rows
 from pennon.spark.changes.merge_clauses import Merge, When
 from pennon.spark.changes.merge_growth import grown_snapshot, plan_growth, widened_snapshot
@@ -49,18 +49,6 @@ _MERGE_METRICS: Final = (
     "numTargetDeletionVectorsAdded",
     "executionTimeMs",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateGroup:
-    """Updates rows of the group of fragments of a number, and says how many; it pickles."""
-
-    task: UpdateTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        removals, new = self.task.rewrite(number)
-        return serialize_changed(Changed(tuple(removals), tuple(new), ()))
 
 
 def delete_rows(
@@ -115,7 +103,7 @@ def update_rows(
     assignments = Assignments.of_literals(snapshot.manifest.schema, literals)
     most = group_rows(spark, snapshot)
     task = plan_update(snapshot, assignments, predicate, group_rows=most)
-    changed = [parse_changed(each) for each in run_tasks(spark, UpdateGroup(task), task.count)]
+    changed = run_tasks(spark, UpdateGroupsTask(task), task.count)
     operation, rows = update_operation(
         task,
         (removal for each in changed for removal in each.removals),

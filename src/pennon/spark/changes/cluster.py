@@ -12,54 +12,18 @@ Spark sees blocks and never their rows, so rows of any type go through as they a
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from pennon.ops.cluster.task import Clustering, GatherTask, SampleTask
+from pennon.ops.cluster.task import Clustering
 from pennon.ops.compact.task import Rewritten
 from pennon.spark.frames.scan import parallelism_of
-from pennon.spark.messages import parse_fragments, serialize_fragments
-from pennon.spark.run_tasks import blocks_of, run_on_rows, run_tasks, shuffled_blocks
+from pennon.spark.run_tasks import run_on_blocks, run_tasks, shuffled_blocks
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.source.partitions import plan_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@dataclass(frozen=True, slots=True)
-class SampleShare:
-    """Samples the share of a number; it pickles."""
-
-    task: SampleTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return self.task.run(number)
-
-
-@dataclass(frozen=True, slots=True)
-class GatherFile:
-    """Writes the blocks of a file, and says which fragments it became; it pickles."""
-
-    task: GatherTask
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
-        first: list[int] = []
-
-        def blocks() -> Iterator[tuple[int, bytes]]:
-            for number, block in blocks_of(batches):
-                if not first:
-                    first.append(number)
-                yield number, block
-
-        fragments = serialize_fragments(self.task.run(blocks()))
-        return pickle.dumps((first, fragments))
 
 
 def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
@@ -70,12 +34,12 @@ def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
     if not shares:
         return Rewritten(version, plan.fragments, (), keeps_order=False)
     count = len(shares)
-    split = plan.split(shares, run_tasks(spark, SampleShare(plan.sample(shares)), count))
+    split = plan.split(shares, run_tasks(spark, plan.sample(shares), count))
     blocks = shuffled_blocks(
-        spark, split.run, count, targets=plan.files, per_target=plan.slices_per_file
+        spark, split, count, targets=plan.files, per_target=plan.slices_per_file
     )
-    messages = run_on_rows(blocks, GatherFile(plan.gather(split)))
-    found = sorted(pickle.loads(message) for message in messages)  # noqa: S301 - of our executors
-    new = [fragment for _, fragments in found for fragment in parse_fragments(fragments)]
+    files = run_on_blocks(blocks, plan.gather(split))
+    files.sort(key=lambda file: -1 if file.first_slice is None else file.first_slice)
+    new = [fragment for file in files for fragment in file.fragments]
     plan.check(new)
     return Rewritten(version, plan.fragments, tuple(new), keeps_order=False)

@@ -27,10 +27,11 @@ from pennon.spark.changes.row_changes import analysed
 from pennon.spark.changes.updated_columns import UpdatedColumns
 from pennon.spark.frames.scan import ADDRESS, fragment_frame
 from pennon.spark.history import HistoryEntry
-from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.source.conditions import Condition, look_aside
 from pennon.spark.task_errors import typed_errors
+from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,11 +43,14 @@ if TYPE_CHECKING:
 class RewriteColumns:
     """Writes the columns of fragments whose rows a partition has; it pickles."""
 
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
+
     task: RewriteTask
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
-        return serialize_fragments(self.task.run(map(self._values, batches)))
+    def run(self, batches: Iterator[pa.RecordBatch]) -> list[Fragment]:
+        """Return the fragments with their new files."""
+        return self.task.run(map(self._values, batches))
 
     def _values(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         fields = [pa.field(ADDRESS, pa.int64()), *self.task.values]
@@ -74,8 +78,8 @@ def update_all_rows(
 
     rows = analysed(build, *updated.columns_needed(()))
     with typed_errors(MatchError, ArgumentError, FormatError):
-        messages = run_on_rows(rows.drop(CLAUSE), RewriteColumns(task))
-    written = [each for message in messages for each in parse_fragments(message)]
+        found = run_on_rows(rows.drop(CLAUSE), RewriteColumns(task))
+    written = [each for several in found for each in several]
     operation = rewrite_operation(task, written)
     count = sum(live_row_counts(snapshot))
     metrics = {

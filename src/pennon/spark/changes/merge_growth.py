@@ -14,11 +14,10 @@ from pyspark.sql import types as st
 
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.assignments import possible_paths
-from pennon.spark.messages import parse_fragments
 from pennon.spark.names import check_new_names, find_name
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.session import is_case_sensitive
-from pennon.spark.source.evolution import Evolution, WidenFragment, plan_evolution
+from pennon.spark.source.evolution import Evolution, plan_evolution
 from pennon.spark.source.table_fit import FitRule, grown_columns
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.storage_version import storage_version
@@ -59,9 +58,8 @@ def widened_snapshot(spark: SparkSession, evolution: Evolution) -> Snapshot:
     task = evolution.task
     if task is None:
         return grown
-    messages = run_tasks(spark, WidenFragment(task), task.count)
-    fragments = [each for message in messages for each in parse_fragments(message)]
-    return grown.at(replace(grown.manifest, fragments=tuple(fragments)))
+    fragments = tuple(run_tasks(spark, task, task.count))
+    return grown.at(replace(grown.manifest, fragments=fragments))
 
 
 def _fields_set(

@@ -21,7 +21,6 @@ from pennon.spark.changes.chosen_values import CLAUSE
 from pennon.spark.changes.row_changes import analysed, run_changes
 from pennon.spark.changes.rows_found import delete_found, translated
 from pennon.spark.frames.scan import ADDRESS, address_frame, frame_of, reads_whole_fragments
-from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name, quoted
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.session import is_case_sensitive
@@ -42,8 +41,8 @@ from pennon.spark.source.row_write import (
     CheckedWrite,
     TablePlan,
     TableWrite,
+    accepted,
     commit_fragments,
-    parse_checked,
 )
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
@@ -63,8 +62,8 @@ def overwrite_where(df: DataFrame, options: WriteOptions, condition: Condition) 
     """
     plan = plan_replacement(options, df.schema)
     write = CheckedWrite(TableWrite(plan.write.task))
-    messages = run_on_rows(_tested(df, plan, condition), write)
-    fragments = parse_checked(messages, str(condition))
+    written = run_on_rows(_tested(df, plan, condition), write)
+    fragments = accepted(written, str(condition))
     if plan.base is None:
         return commit_fragments(plan, fragments)
 
@@ -121,8 +120,8 @@ def overwrite_keys(df: DataFrame, options: WriteOptions) -> int:
     """
     plan = plan_replacement(options, df.schema)
     names = key_columns(plan, options)
-    messages = run_on_rows(df, TableWrite(plan.write.task))
-    fragments = [each for message in messages for each in parse_fragments(message)]
+    written = run_on_rows(df, TableWrite(plan.write.task))
+    fragments = [each for several in written for each in several]
     if plan.base is None:
         return commit_fragments(plan, fragments)
 

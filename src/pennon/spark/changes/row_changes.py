@@ -27,9 +27,9 @@ from pyspark.sql import types as st
 from pennon.errors import FormatError, MatchError
 from pennon.ops.columns.commits import commit_grown
 from pennon.ops.commit import commit_on
-from pennon.ops.rows.change_rows import Changed, ChangeTask
+from pennon.ops.rows.change_rows import ChangeTask
+from pennon.ops.rows.changed_wire import Changed, parse_changed, serialize_changed
 from pennon.ops.rows.deletion_vectors import Removals
-from pennon.spark.changes.change_messages import parse_changed, serialize_changed
 from pennon.spark.changes.chosen_values import CLAUSE, table_values
 from pennon.spark.frames.scan import ADDRESS, parallelism_of
 from pennon.spark.names import quoted
@@ -58,13 +58,14 @@ _OUR_NAMES: Final = re.compile(r", `__pennon_\w+`|`__pennon_\w+`, ")
 class ApplyChanges:
     """Changes the rows of a partition, and says what came of it; it pickles."""
 
+    to_bytes = staticmethod(serialize_changed)
+    from_bytes = staticmethod(parse_changed)
+
     task: ChangeTask
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
-        return serialize_changed(
-            self.task.run(self._changes(batch) for batch in batches if batch.num_rows)
-        )
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Changed:
+        """Change the rows of the batches."""
+        return self.task.run(self._changes(batch) for batch in batches if batch.num_rows)
 
     def _changes(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         schema = self.task.values
@@ -101,8 +102,7 @@ def _run(task: ChangeTask, rows: DataFrame) -> list[Changed]:
     """Change rows, those of a fragment in one partition."""
     placed = rows.sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
     with typed_errors(MatchError):
-        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task), joins=True))
-    return [parse_changed(message) for message in messages]
+        return begun_anew(lambda: run_on_rows(placed, ApplyChanges(task), joins=True))
 
 
 def _is_split(changed: Sequence[Changed]) -> bool:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pennon.ops.rows.change_rows import Changed
 from pennon.ops.rows.delete import DeleteTask, plan_delete
 from pennon.ops.rows.deletion_vectors import Removal
 from pennon.ops.rows.find_rows import GROUP_ROWS
 from pennon.scan.plan.query import every_column
 from pennon.scan.read.tasks import live_row_counts
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.changes.change_messages import parse_changed, serialize_changed
 from pennon.spark.frames.scan import parallelism_of
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import Condition, predicate_of
@@ -27,24 +24,13 @@ if TYPE_CHECKING:
 _LEAST_GROUP_ROWS: Final = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteGroup:
-    """Deletes rows of the group of fragments of a number, and says how many; it pickles."""
-
-    task: DeleteTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_changed(Changed(tuple(self.task.run(number)), (), ()))
-
-
 def delete_found(
     spark: SparkSession, snapshot: Snapshot, predicate: Predicate | str
 ) -> tuple[DeleteTask, list[Removal]]:
     """Delete the rows for which a condition is true on the executors; nothing is committed."""
     task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
-    messages = run_tasks(spark, DeleteGroup(task), task.count)
-    return task, [each for message in messages for each in parse_changed(message).removals]
+    removals = run_tasks(spark, task, task.count)
+    return task, [each for several in removals for each in several]
 
 
 def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> Predicate | None:

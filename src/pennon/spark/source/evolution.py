@@ -30,7 +30,6 @@ from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_2, FileVersion
 from pennon.spark.arrow_convert import convert_column
 from pennon.spark.history import HistoryEntry, written_metrics
-from pennon.spark.messages import serialize_fragments
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fields_wire import carry_over
 from pennon.table.fragment import Fragment
@@ -209,17 +208,6 @@ def _merge(
     added = (replace(each, id=FragmentId(first + at)) for at, each in enumerate(new))
     wire = carry_over(manifest.fields_wire, plan.schema)
     return Merge((*old, *added), plan.schema, wire, preserves_nullability=True)
-
-
-@dataclass(frozen=True, slots=True)
-class WidenFragment:
-    """Writes the columns of the fragment of a number that get wider; it pickles."""
-
-    task: AlterTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_fragments([self.task.run(number)])
 
 
 def widen_here(task: AlterTask) -> Sequence[Fragment]:

@@ -5,7 +5,6 @@ Executors import this and little more: a worker is started anew again and again.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 
 from pennon.errors import AlreadyExistsError, ArgumentError
 from pennon.file.container.input_check import InputCheck
-from pennon.ops.commit import CommitPolicy
+from pennon.ops.task_wire import parse_numbered, serialize_numbered
 from pennon.ops.write import (
     WriteMode,
     WritePlan,
@@ -26,8 +25,9 @@ from pennon.ops.write import (
 )
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -59,17 +59,20 @@ class TablePlan:
 class TableWrite:
     """The part of a write that travels to the executors."""
 
+    to_bytes = staticmethod(serialize_fragments)
+    from_bytes = staticmethod(parse_fragments)
+
     task: WriteTask
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """Write the rows of one task to new data files, and say which fragments they are.
+    def run(self, batches: Iterable[pa.RecordBatch]) -> list[Fragment]:
+        """Write the rows of one task to new data files, and return their fragments.
 
         Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
         orphans at most.
         """
         checked = InputCheck().checked(batches)
         rows = _converted(checked, schema_to_arrow(self.task.schema))
-        return serialize_fragments(write_fragments(self.task, rows))
+        return write_fragments(self.task, rows)
 
 
 def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -93,6 +96,15 @@ def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedRows:
+    """The fragments of a `CheckedWrite`, how many rows did not satisfy its condition, and one of these."""
+
+    fragments: tuple[Fragment, ...]
+    refused_rows: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedWrite:
     """Writes rows and counts those that a condition is not true for; it pickles.
 
@@ -103,11 +115,20 @@ class CheckedWrite:
     write: TableWrite
     predicate: Predicate | None = None
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
+    def run(self, batches: Iterable[pa.RecordBatch]) -> CheckedRows:
+        """Write the rows of one task up to the first batch with a row that is refused."""
         refused = _Refused()
-        fragments = self.write(self._tested(batches, refused))
-        return pickle.dumps((fragments, refused.rows, refused.example))
+        fragments = self.write.run(self._tested(batches, refused))
+        return CheckedRows(tuple(fragments), refused.rows, refused.example)
+
+    def to_bytes(self, answer: CheckedRows) -> bytes:
+        """Return an answer as a message."""
+        return serialize_numbered(answer.refused_rows, answer.fragments, answer.example)
+
+    def from_bytes(self, message: bytes) -> CheckedRows:
+        """Return the answer of a message; raises FormatError."""
+        refused_rows, fragments, example = parse_numbered(message)
+        return CheckedRows(fragments, refused_rows or 0, example)
 
     def _tested(
         self, batches: Iterable[pa.RecordBatch], refused: _Refused
@@ -140,32 +161,23 @@ class _Refused:
         self.rows += found
 
 
-def parse_checked(messages: Iterable[bytes], condition: str) -> list[Fragment]:
+def accepted(written: Sequence[CheckedRows], condition: str) -> list[Fragment]:
     """Return the fragments that tasks wrote.
 
     Raises ArgumentError if the condition is not true for some rows, with their number and one of them.
     """
-    parts = [pickle.loads(message) for message in messages]  # noqa: S301 - of our executors
-    refused = sum(rows for _, rows, _ in parts)
+    refused = sum(each.refused_rows for each in written)
     if refused:
-        example = next(shown for _, rows, shown in parts if rows)
+        example = next(each.example for each in written if each.refused_rows)
         message = (
             f"{refused} rows of the DataFrame do not satisfy {condition}, for example {example}; nothing "
             "was written: filter them out, or say a condition that holds for them"
         )
         raise ArgumentError(message)
-    return [each for fragments, _, _ in parts for each in parse_fragments(fragments)]
+    return [fragment for each in written for fragment in each.fragments]
 
 
 # --- the commit ---------------------------------------------------------------------------------------
-
-
-def commit_messages(
-    plan: TablePlan, messages: Iterable[bytes], widen: RunColumns | None = None
-) -> int:
-    """Make one version of what all tasks wrote, as their messages say it; see `commit_fragments`."""
-    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
-    return commit_fragments(plan, fragments, widen)
 
 
 def commit_fragments(

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
 
-from pennon.spark.source.row_write import TablePlan, TableWrite, commit_messages
+from pennon.spark.run_tasks import Task
+from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class FragmentsWritten(ds.WriterCommitMessage):
-    """What one task wrote (`pennon.spark.messages`)."""
+    """The answer of one task, as bytes."""
 
-    fragments: bytes
+    answer: bytes
 
 
 class LanceWriter(ds.DataSourceArrowWriter):
@@ -30,14 +34,25 @@ class LanceWriter(ds.DataSourceArrowWriter):
         """Take the plan, with the version that the driver read in it."""
         self._plan = plan
 
+    @property
+    def _task(self) -> TableWrite:
+        return TableWrite(self._plan.write.task)
+
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task (on an executor)."""
-        return FragmentsWritten(TableWrite(self._plan.write.task)(iterator))
+        return FragmentsWritten(self._task.to_bytes(self._task.run(iterator)))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""
-        written = (m.fragments for m in messages if isinstance(m, FragmentsWritten))
-        commit_messages(self._plan, written)
+        written = answers(self._task, messages)
+        commit_fragments(self._plan, [each for several in written for each in several])
 
     def abort(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Delete nothing."""
+
+
+def answers(
+    task: Task[Iterator[pa.RecordBatch], R], messages: Sequence[ds.WriterCommitMessage | None]
+) -> list[R]:
+    """Return the answers of a task in the messages of all its runs; raises FormatError."""
+    return [task.from_bytes(m.answer) for m in messages if isinstance(m, FragmentsWritten)]

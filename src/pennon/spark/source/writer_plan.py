@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
 from pennon.scan.predicate import Predicate
-from pennon.spark.messages import parse_fragments
 from pennon.spark.source.conditions import system_columns_named
 from pennon.spark.source.options import WriteOptions
 from pennon.spark.source.replaced_rows import (
@@ -27,12 +26,11 @@ from pennon.spark.source.replaced_rows import (
 from pennon.spark.source.row_write import (
     CheckedWrite,
     TablePlan,
-    TableWrite,
+    accepted,
     commit_fragments,
-    parse_checked,
 )
 from pennon.spark.source.write_task import plan_table_write
-from pennon.spark.source.writer import FragmentsWritten, LanceWriter
+from pennon.spark.source.writer import FragmentsWritten, LanceWriter, answers
 from pennon.spark.types import arrow_schema
 from pennon.table.fragment import Fragment
 
@@ -85,18 +83,18 @@ class ReplacingWriter(LanceWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task, each tested (on an executor)."""
-        write = TableWrite(self._plan.write.task)
         if self._rows is None:
-            return FragmentsWritten(write(iterator))
-        return FragmentsWritten(CheckedWrite(write, self._rows)(iterator))
+            return super().write(iterator)
+        task = CheckedWrite(self._task, self._rows)
+        return FragmentsWritten(task.to_bytes(task.run(iterator)))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Find what goes, and make one version of it (on the driver)."""
-        written = [m.fragments for m in messages if isinstance(m, FragmentsWritten)]
         if self._rows is not None:
-            fragments = parse_checked(written, self._condition)
+            checked = answers(CheckedWrite(self._task, self._rows), messages)
+            fragments = accepted(checked, self._condition)
         else:
-            fragments = [each for message in written for each in parse_fragments(message)]
+            fragments = [each for several in answers(self._task, messages) for each in several]
         if self._plan.base is None:
             commit_fragments(self._plan, fragments)
         else:

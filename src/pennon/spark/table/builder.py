@@ -11,13 +11,14 @@ from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
-from pennon.ops.commit import CommitPolicy, commit_transaction
+from pennon.ops.commit import commit_transaction
 from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.history import HistoryEntry
 from pennon.spark.names import check_new_names
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.types import lance_schema
+from pennon.table.commit.options import CommitPolicy
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
 from pennon.table.transaction import Transaction

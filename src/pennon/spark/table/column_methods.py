@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError
-from pennon.ops.columns.alter import AlterTask, alter_columns, drop_columns, plan_alter
+from pennon.ops.columns.alter import alter_columns, drop_columns, plan_alter
 from pennon.ops.columns.alterations import Alteration
 from pennon.ops.columns.commits import commit_columns
 from pennon.schema.maps import MARK
 from pennon.spark.changes.backfill import Backfill, Function, backfill
-from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import (
     Condition,
@@ -33,17 +31,6 @@ from pennon.table.storage_version import storage_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class AlterFragment:
-    """Casts columns of the fragment of a number; it pickles."""
-
-    task: AlterTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_fragments([self.task.run(number)])
 
 
 class ColumnMethods:
@@ -155,6 +142,5 @@ def _alter(table: TableHandle, alteration: Alteration) -> None:
     if plan.task is None:
         alter_columns(plan)
         return
-    messages = run_tasks(table.spark, AlterFragment(plan.task), plan.task.count)
-    fragments = [each for message in messages for each in parse_fragments(message)]
+    fragments = run_tasks(table.spark, plan.task, plan.task.count)
     commit_columns(plan.snapshot, fragments, plan.schema)

@@ -20,19 +20,17 @@ from pennon.ops.write import WriteMode
 from pennon.spark.changes.partial_overwrite import overwrite_keys, overwrite_where
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
-from pennon.spark.messages import parse_fragments
 from pennon.spark.moments import moment_in
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.session import is_case_sensitive, merges_schemas
 from pennon.spark.source.conditions import Condition
-from pennon.spark.source.evolution import WidenFragment
 from pennon.spark.source.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
     parse_fixed_size_lists,
 )
-from pennon.spark.source.row_write import TableWrite, commit_messages
+from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.source.write_task import (
     newest_version,
@@ -192,10 +190,10 @@ def _write_all(df: DataFrame, options: WriteOptions, mode: WriteMode) -> int:
     plan = plan_table_write(options, df.schema, mode)
 
     def widen(task: AlterTask) -> list[Fragment]:
-        messages = run_tasks(df.sparkSession, WidenFragment(task), task.count)
-        return [fragment for message in messages for fragment in parse_fragments(message)]
+        return run_tasks(df.sparkSession, task, task.count)
 
-    return commit_messages(plan, run_on_rows(df, TableWrite(plan.write.task)), widen)
+    written = run_on_rows(df, TableWrite(plan.write.task))
+    return commit_fragments(plan, [each for several in written for each in several], widen)
 
 
 def _write_if_absent(df: DataFrame, options: WriteOptions) -> int:

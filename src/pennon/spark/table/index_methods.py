@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from pennon.errors import FormatError, LanceError, NotFoundError, UnsupportedError
 from pennon.index.vector.build.train import CENTROIDS, Done
 from pennon.ops.bars import bar, counted
-from pennon.ops.index.build import IndexBuild
+from pennon.ops.index.build import IndexBuild, MergeTask
 from pennon.ops.index.create import create_index
 from pennon.ops.index.drop import drop_index
 from pennon.ops.index.optimize import optimize_indices
 from pennon.ops.index.vector_arguments import is_vector_kind
 from pennon.ops.index.vector_build import VectorBuild
-from pennon.ops.index.vector_shuffle import JoinTask, VectorShuffle, WriteTask
+from pennon.ops.index.vector_shuffle import VectorShuffle
 from pennon.ops.index.vectors import create_vector_index
 from pennon.scan.read.tasks import live_row_count, plan_tasks
 from pennon.schema.project import walk_paths
 from pennon.spark.frames.scan import parallelism_of
 from pennon.spark.run_tasks import (
-    NumberedTask,
     Progress,
     Stages,
-    blocks_of,
-    run_on_rows,
+    Task,
+    run_on_blocks,
     run_tasks,
     shuffled_blocks,
 )
@@ -39,7 +35,7 @@ from pennon.spark.source.partitions import Partition, pack_tasks
 from pennon.spark.table.handle import TableHandle
 from pennon.spark.task_errors import typed_errors
 from pennon.table.indices import SYSTEM, Index
-from pennon.table.indices_wire import kind_of, parse_index_bytes, parse_indices
+from pennon.table.indices_wire import kind_of, parse_indices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,52 +47,6 @@ _SCHEMA: Final = (
     "name string, kind string, column string, uuid string, version bigint, "
     "indexed_rows bigint, unindexed_rows bigint"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSegment:
-    """Makes the segment of the group of a number; it pickles."""
-
-    build: IndexBuild
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return self.build.run(number).wire
-
-
-@dataclass(frozen=True, slots=True)
-class MergeSegments:
-    """Makes one segment of several; it pickles."""
-
-    build: IndexBuild
-    segments: tuple[Index, ...]
-
-    def __call__(self, _number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return self.build.merge(self.segments).wire
-
-
-@dataclass(frozen=True, slots=True)
-class WritePart:
-    """Writes the blocks of a partition as a part of an index of vectors; it pickles."""
-
-    task: WriteTask
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
-        found = self.task.run(blocks_of(batches))
-        return b"" if found is None else pickle.dumps((found[0], found[1].wire))
-
-
-@dataclass(frozen=True, slots=True)
-class JoinParts:
-    """Makes one index of its parts; it pickles."""
-
-    task: JoinTask
-
-    def __call__(self, _number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return self.task.run().wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +71,11 @@ class SparkBuilder:
             if shares:
                 return (self._shuffled(build, shares),)
         build = build.in_parts(parallelism_of(self.spark).least)
-        return self._run(BuildSegment(build), len(build.groups))
+        return self._run(build, len(build.groups))
 
     def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
         """See `pennon.ops.index.create.Builder`."""
-        (merged,) = self._run(MergeSegments(build, tuple(segments)), 1)
+        (merged,) = self._run(MergeTask(build, tuple(segments)), 1)
         return merged
 
     def _shuffled(self, build: VectorBuild, shares: Sequence[Partition]) -> Index:
@@ -134,22 +84,18 @@ class SparkBuilder:
         with typed_errors(*_ERRORS):
             blocks = shuffled_blocks(
                 self.spark,
-                plan.split.run,
+                plan.split,
                 len(shares),
                 targets=plan.parts,
                 per_target=plan.partitions_per_part,
             )
             count = len(shares) + plan.parts
-            messages = run_on_rows(
-                blocks, WritePart(plan.write), count=count, progress=stages.told(2)
-            )
-            found = dict(pickle.loads(each) for each in messages if each)  # noqa: S301 - of our executors
-            parts = {first: parse_index_bytes(wire) for first, wire in found.items()}
+            found = run_on_blocks(blocks, plan.write, count=count, progress=stages.told(2))
+            parts = dict(each for each in found if each is not None)
             if plan.parts == len(parts) == 1:
                 (index,) = parts.values()
             else:
-                (message,) = run_tasks(self.spark, JoinParts(plan.join(parts)), 1)
-                index = parse_index_bytes(message)
+                (index,) = run_tasks(self.spark, plan.join(parts), 1)
         joined = stages.told(3)
         if joined is not None:
             joined(1, 1)
@@ -163,10 +109,9 @@ class SparkBuilder:
         tasks = plan_tasks(build.snapshot, build.fragments)
         return pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism_of(self.spark))
 
-    def _run(self, task: NumberedTask, count: int) -> list[Index]:
+    def _run(self, task: Task[int, Index], count: int) -> list[Index]:
         with typed_errors(*_ERRORS):
-            messages = run_tasks(self.spark, task, count, progress=self.progress)
-        return [parse_index_bytes(message) for message in messages]
+            return run_tasks(self.spark, task, count, progress=self.progress)
 
 
 class IndexMethods:

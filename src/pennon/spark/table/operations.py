@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pennon.io import open_store
 from pennon.io.store import Store
-from pennon.ops.convert import ConvertTask, commit_convert, plan_convert
+from pennon.ops.convert import commit_convert, plan_convert
 from pennon.ops.versions.branches import clone_shallow
-from pennon.ops.versions.deep_clone import CopyTask, commit_copied, plan_copy
+from pennon.ops.versions.deep_clone import commit_copied, plan_copy
 from pennon.ops.versions.replace_by_clone import plan_replacing_copy, replace_by_clone
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.spark.history import HistoryEntry
-from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import Progress, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@dataclass(frozen=True, slots=True)
-class ConvertFragments:
-    """Rewrites the fragment of a number, and says which ones it became."""
-
-    task: ConvertTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_fragments(self.task.run(number))
-
-
-@dataclass(frozen=True, slots=True)
-class CopyFile:
-    """Copies the file of a number; it pickles."""
-
-    task: CopyTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        self.task.run(number)
-        return b""
 
 
 def clone(spark: SparkSession, source: Snapshot, target: Store, *, is_shallow: bool) -> None:
@@ -55,7 +30,7 @@ def clone(spark: SparkSession, source: Snapshot, target: Store, *, is_shallow: b
         clone_shallow(source, None, target)
         return
     task = plan_copy(source, target)
-    run_tasks(spark, CopyFile(task), task.count)
+    run_tasks(spark, task, task.count)
     commit_copied(source, target)
 
 
@@ -74,7 +49,7 @@ def clone_over(
     planned_ns = time.time_ns()
     if not is_shallow:
         task = plan_replacing_copy(source, target)
-        run_tasks(spark, CopyFile(task), task.count)
+        run_tasks(spark, task, task.count)
     parameters = {
         "source": source.store.uri,
         "sourceVersion": str(source.manifest.version),
@@ -105,5 +80,5 @@ def convert(
     """
     store = open_store(uri, dict(storage_options or {}) or None)
     task = plan_convert(store, FileVersion.parse(to))
-    messages = run_tasks(spark, ConvertFragments(task), task.count, progress=progress)
-    return commit_convert(task, map(parse_fragments, messages)).version
+    fragments = run_tasks(spark, task, task.count, progress=progress)
+    return commit_convert(task, fragments).version

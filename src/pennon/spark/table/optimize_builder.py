@@ -14,14 +14,13 @@ from pyspark.sql import types as st
 from pennon.errors import ArgumentError
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
-from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan_compact
+from pennon.ops.compact.task import Rewritten, commit_compact, plan_compact
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.cluster import put_in_order
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.frames.scan import ADDRESS, address_frame
 from pennon.spark.history import HistoryEntry
-from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import (
     Condition,
@@ -82,17 +81,6 @@ _RESULT = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class RewriteBin:
-    """Rewrites the bin of fragments of a number, and says which ones it became; it pickles."""
-
-    task: CompactTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_fragments(self.task.run(number).new)
-
-
-@dataclass(frozen=True, slots=True)
 class LanceOptimizeBuilder:
     """What is to be compacted of a version of a table."""
 
@@ -117,12 +105,7 @@ class LanceOptimizeBuilder:
         started = _now_ms()
         asked = self._options(options)
         task = plan_compact(self.snapshot, asked)
-        messages = run_tasks(self.spark, RewriteBin(task), task.count)
-        version = self.snapshot.manifest.version
-        rewritten = [
-            Rewritten(version, old, tuple(parse_fragments(message)), task.kept_of(old))
-            for old, message in zip(task.bins, messages, strict=True)
-        ]
+        rewritten = run_tasks(self.spark, task, task.count)
         return self._finish(rewritten, started, task.count, asked, {"zOrderBy": "[]"})
 
     def executeZOrderBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pyspark.sql import types as st
 
+from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.scan.read.tasks import live_row_counts, plan_tasks
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.row_changes import analysed
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
 
     from pennon.scan.snapshot import Snapshot
 
-_COUNT = struct.Struct("<q")
-
 
 @dataclass(frozen=True, slots=True)
 class CountRows:
     """Counts the rows that a scan finds in the partition of a number; it pickles."""
 
+    to_bytes = staticmethod(serialize_number)
+    from_bytes = staticmethod(parse_number)
+
     scan: TableScan
     partitions: tuple[Partition, ...]
 
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return _COUNT.pack(self.scan.count(self.partitions[number]))
+    def run(self, number: int) -> int:
+        """Return the number of rows of a partition."""
+        return self.scan.count(self.partitions[number])
 
 
 def count_rows(
@@ -62,7 +63,7 @@ def count_rows(
         return scan.count(tasks)
     partitions = pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
     task = CountRows(scan, tuple(partitions))
-    return sum(_COUNT.unpack(found)[0] for found in run_tasks(spark, task, len(partitions)))
+    return sum(run_tasks(spark, task, len(partitions)))
 
 
 def _count_in_spark(

@@ -21,43 +21,39 @@ Source: commit-and-faults reference, 0 and 1.4; docs/decisions.
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
-from functools import partial
-from typing import Any
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
 
-import pyarrow as pa
-
-from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import FieldId, FragmentId
+from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     CommitError,
     RetryableConflict,
+    UnsupportedError,
 )
-from pennon.schema.version import FileVersion
-from pennon.table.apply import ApplyContext, Complete, apply, create
+from pennon.table.apply import apply, create
 from pennon.table.commit.conflict_check import PendingCommit, check_same_table, judge_newer
 from pennon.table.commit.migrate_naming import copy_newest
+from pennon.table.commit.options import CommitOptions
 from pennon.table.commit.put_manifest import (
     RESENT_WITHIN_SECONDS,
     CommitStore,
     keep_latest,
     put_manifest,
+    put_manifest_at,
     verify_latest,
 )
 from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
-from pennon.table.naming import Naming, is_detached
+from pennon.table.naming import MAX_VERSION, Naming, detached_path, is_detached
 from pennon.table.operations import Clone, Overwrite, Restore
-from pennon.table.row_ids.decode_wire import read_sequence
 from pennon.table.transaction import Transaction, check_uuid
 from pennon.table.transaction_wire import serialize_transaction
 from pennon.table.versions import (
     ManifestLocation,
+    find_location,
     latest_location,
     list_locations,
     read_manifest,
@@ -76,58 +72,6 @@ ones, or a writer that paused for long would lose the race to those that did not
 _STEPS = 20
 _SAFE_AGE_NS = 3600 * 10**9
 """A file that is younger than an hour is not taken for an orphan by any clean-up."""
-
-
-LONG_AGO = 0
-"""Says of a job that it may have begun any time ago: whether its files are there is looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommitOptions:
-    """Options of a commit.
-
-    ``naming``, ``stable_row_ids`` count for a new table; ``file_version`` for a new or overwritten
-    one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
-    retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
-    counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
-    an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``keeps_rows``: an
-    overwrite or a merge brings ids and versions of the table's own rows along.  ``adds_keys``: rows
-    are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
-    version that was planned on: if the table has another of its number, it is another table.
-    ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one
-    are looked for.  ``timeout_s`` is after how many seconds no further attempt is made.  The rest is
-    for tests.
-    """
-
-    max_retries: int = 20
-    naming: Naming = Naming.V2
-    stable_row_ids: bool = False
-    file_version: FileVersion | None = None
-    complete: Complete | None = None
-    dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
-    past: Manifest | None = None
-    keeps_rows: bool = False
-    adds_keys: bool = False
-    base: Manifest | None = None
-    planned_ns: int | None = None
-    timeout_s: float | None = None
-    now_ns: Callable[[], int] = time.time_ns
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    pick: Callable[[int], int] = field(default=random.randrange)
-
-    def surroundings(self, store: CommitStore) -> ApplyContext:
-        """Return what the manifest of an attempt takes from here."""
-        return ApplyContext(
-            self.now_ns(),
-            self.stable_row_ids,
-            self.file_version,
-            self.complete,
-            self.dictionaries,
-            self.past,
-            partial(read_sequence, store),
-            self.keeps_rows,
-        )
 
 
 def commit(
@@ -167,10 +111,11 @@ def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     check_job(store, mine, None, options)
     manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
-    if put_manifest(store, options.naming, manifest, options.sleep) and (
-        options.naming is Naming.V2 or verify_latest(store, options.naming, manifest, options.sleep)
+    naming = options.policy.naming
+    if put_manifest(store, naming, manifest, options.clock) and (
+        naming is Naming.V2 or verify_latest(store, naming, manifest, options.clock)
     ):
-        keep_latest(store, options.naming, manifest)
+        keep_latest(store, naming, manifest)
         return manifest
     message = f"another writer has just created a table at {store.uri!r}"
     raise AlreadyExistsError(message)
@@ -197,7 +142,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         location, head, newly_shared = found
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
-        now_ns = options.now_ns()
+        now_ns = options.clock.now_ns()
         rebased = mine.on(store, head, shared)
         if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
             rebased.check_files(store, head)
@@ -214,18 +159,18 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         if manifest.transaction_file is not None and (written != rebased.wire or is_old):
             rebased.put_file(store)
             written, written_ns = rebased.wire, now_ns
-        if options.clock() - started > RESENT_WITHIN_SECONDS:
+        if options.clock.seconds() - started > RESENT_WITHIN_SECONDS:
             continue
         naming = location.naming
-        if not put_manifest(store, naming, manifest, options.sleep, options.clock):
+        if not put_manifest(store, naming, manifest, options.clock):
             continue
-        is_quick = store.limits is not None and options.clock() - started < _QUICK_SECONDS
+        is_quick = store.limits is not None and options.clock.seconds() - started < _QUICK_SECONDS
         if (is_quick and naming is Naming.V2) or verify_latest(
-            store, naming, manifest, options.sleep
+            store, naming, manifest, options.clock
         ):
             keep_latest(store, naming, manifest)
             return manifest
-    message = f"lost the race for the next version {max(options.max_retries, 1)} times"
+    message = f"lost the race for the next version {max(options.policy.max_retries, 1)} times"
     raise RetryableConflict(message)
 
 
@@ -262,7 +207,7 @@ def check_job(
     store: CommitStore, mine: PendingCommit, head: Manifest | None, options: CommitOptions
 ) -> None:
     """Look for the files of a job that began long ago: clean-up may have taken them for orphans."""
-    if options.planned_ns is None or options.now_ns() - options.planned_ns < _SAFE_AGE_NS:
+    if options.planned_ns is None or options.clock.now_ns() - options.planned_ns < _SAFE_AGE_NS:
         return
     mine.check_files(store, head)
 
@@ -276,23 +221,24 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
     Raises CommitError when the time is over; the first attempt is always made.
     """
     slot = 0.0
-    begun = options.clock()
-    for attempt in range(max(options.max_retries, 1)):
-        started = options.clock()
+    begun = options.clock.seconds()
+    for attempt in range(max(options.policy.max_retries, 1)):
+        started = options.clock.seconds()
         if attempt:
             longest = max(int(_LONGEST_PAUSE / max(slot, 1e-6)), 1)
-            pause = slot * options.pick(min(_SLOTS << min(attempt, 16), longest))
-            if options.timeout_s is not None and started + pause - begun > options.timeout_s:
-                message = f"not committed within {options.timeout_s} s, in {attempt} attempts"
+            pause = slot * options.clock.pick(min(_SLOTS << min(attempt, 16), longest))
+            timeout_s = options.policy.timeout_s
+            if timeout_s is not None and started + pause - begun > timeout_s:
+                message = f"not committed within {timeout_s} s, in {attempt} attempts"
                 raise CommitError(message)
-            options.sleep(pause)
-            started = options.clock()
+            options.clock.sleep(pause)
+            started = options.clock.seconds()
         yield started
-        slot = slot or 1.1 * (options.clock() - started)
+        slot = slot or 1.1 * (options.clock.seconds() - started)
 
 
 def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptions) -> None:
-    is_strict = isinstance(transaction.operation, Overwrite) and options.max_retries == 0
+    is_strict = isinstance(transaction.operation, Overwrite) and options.policy.max_retries == 0
     if is_strict and head.version != transaction.read_version:
         message = (
             f"Commit conflict for version {head.version}: it was committed since version "
@@ -310,3 +256,38 @@ def next_manifest(
     if isinstance(operation, Restore):
         around = replace(around, past=read_manifest(store, operation.version))
     return replace(apply(head, mine.transaction, around), transaction=mine.wire)
+
+
+# --- versions that are in no line -----------------------------------------------------------------
+
+_TRIES = 5
+
+
+def commit_detached(
+    store: CommitStore, transaction: Transaction, options: CommitOptions | None = None
+) -> Manifest:
+    """Commit a transaction on top of its read version, in no line; return the manifest.
+
+    Raises UnsupportedError for a table of naming scheme V1, which has no names for such versions.
+    """
+    check_uuid(transaction.uuid)
+    options = options or CommitOptions()
+    location = find_location(store, transaction.read_version)
+    if location.naming is not Naming.V2:
+        message = "a table of naming scheme V1 has no detached versions; migrate it to V2 first"
+        raise UnsupportedError(message)
+    base = read_manifest_at(store, location)
+    mine = PendingCommit(transaction, serialize_transaction(transaction), {})
+    check_job(store, mine, base, options)
+    manifest = next_manifest(store, base, mine, options)
+    if manifest.transaction_file is not None:
+        mine.put_file(store)
+    for _ in range(_TRIES):
+        version = DatasetVersion(MAX_VERSION + 1 + secrets.randbits(63))
+        path = detached_path(version)
+        made = replace(manifest, version=version)
+        place = ManifestLocation(version, path, Naming.V2, None)
+        if put_manifest_at(store, place, made, options.clock):
+            return made
+    message = f"{_TRIES} random numbers were taken"
+    raise CommitError(message)

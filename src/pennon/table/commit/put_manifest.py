@@ -18,7 +18,6 @@ may use one twice.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +38,7 @@ from pennon.errors import (
 )
 from pennon.io.store import CreatesIfAbsent, Writes
 from pennon.schema.version import V0_1
+from pennon.table.commit.clock import Clock
 from pennon.table.external.store import grants_versions
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
@@ -68,8 +68,7 @@ def put_manifest(
     store: CommitStore,
     naming: Naming,
     manifest: Manifest,
-    sleep: Callable[[float], None],
-    clock: Callable[[], float] = time.monotonic,
+    clock: Clock,
 ) -> bool:
     """Create the manifest of a version; return False if another writer has made that version.
 
@@ -77,25 +76,24 @@ def put_manifest(
     """
     path = naming.manifest_path(manifest.version)
     location = ManifestLocation(manifest.version, path, naming, None)
-    return put_manifest_at(store, location, manifest, sleep, clock)
+    return put_manifest_at(store, location, manifest, clock)
 
 
 def put_manifest_at(
     store: CommitStore,
     location: ManifestLocation,
     manifest: Manifest,
-    sleep: Callable[[float], None],
-    clock: Callable[[], float] = time.monotonic,
+    clock: Clock,
 ) -> bool:
     """Create a manifest at a place; the same as `put_manifest` otherwise."""
     path = location.path
     body = serialize_manifest_file(manifest)
     problem: OSError | None = None
-    began = clock()
+    began = clock.seconds()
     for resend in range(_RESENDS):
         if resend:
-            sleep(0.1 * 2**resend)
-            if clock() - began > RESENT_WITHIN_SECONDS:
+            clock.sleep(0.1 * 2**resend)
+            if clock.seconds() - began > RESENT_WITHIN_SECONDS:
                 break
         try:
             store.put_if_absent(path, body)
@@ -109,7 +107,7 @@ def put_manifest_at(
             problem = error
         else:
             return True
-        holder = _holder(store, location, manifest, sleep)
+        holder = _holder(store, location, manifest, clock)
         if holder in {_Holder.OURS, _Holder.ANOTHER}:
             return holder is _Holder.OURS
         if holder is _Holder.UNKNOWN or _is_passed(store, manifest):
@@ -118,9 +116,7 @@ def put_manifest_at(
     raise CommitStateUnknown(message) from problem
 
 
-def verify_latest(
-    store: CommitStore, naming: Naming, manifest: Manifest, sleep: Callable[[float], None]
-) -> bool:
+def verify_latest(store: CommitStore, naming: Naming, manifest: Manifest, clock: Clock) -> bool:
     """Look again after a version has landed; return False if it does not count after all.
 
     Two things can have happened since the newest version was listed.  The table may have gone over
@@ -133,7 +129,7 @@ def verify_latest(
     an old one it is not known then.
     """
     try:
-        is_mixed = _patiently(lambda: _is_mixed_above(store, naming, manifest), StoreError, sleep)
+        is_mixed = _patiently(lambda: _is_mixed_above(store, naming, manifest), StoreError, clock)
     except (StoreError, FormatError, NotFoundError) as error:
         if naming is Naming.V2:
             return True
@@ -141,7 +137,7 @@ def verify_latest(
     if is_mixed and naming is Naming.V1:
         try:
             return _patiently(
-                lambda: put_manifest(store, Naming.V2, manifest, sleep), ConflictError, sleep
+                lambda: put_manifest(store, Naming.V2, manifest, clock), ConflictError, clock
             )
         except ConflictError as error:
             raise _unknown(manifest, error) from error
@@ -172,15 +168,13 @@ def _is_mixed_above(store: CommitStore, naming: Naming, manifest: Manifest) -> b
     return newest.is_mixed
 
 
-def _patiently(
-    act: Callable[[], bool], passing: type[LanceError], sleep: Callable[[float], None]
-) -> bool:
+def _patiently(act: Callable[[], bool], passing: type[LanceError], clock: Clock) -> bool:
     """Do something again while it fails in a way that may pass: a store does not answer, a lock is held."""
     for again in range(1, _RESENDS):
         try:
             return act()
         except passing:
-            sleep(0.1 * 2**again)
+            clock.sleep(0.1 * 2**again)
     return act()
 
 
@@ -225,12 +219,12 @@ def _holder(
     store: CommitStore,
     location: ManifestLocation,
     manifest: Manifest,
-    sleep: Callable[[float], None],
+    clock: Clock,
 ) -> _Holder:
     """Read back what lies under the name of our manifest."""
     for again in range(_READ_BACKS):
         if again:
-            sleep(0.1 * 2**again)
+            clock.sleep(0.1 * 2**again)
         try:
             found = _read_granted(store, location)
         except UnsupportedError:

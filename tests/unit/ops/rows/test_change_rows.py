@@ -14,9 +14,9 @@ import pennon
 from pennon.errors import FormatError, MatchError, SchemaMismatchError
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.change_rows import Change, Clause, plan_change
+from pennon.ops.rows.changed_wire import parse_changed, serialize_changed
 from pennon.ops.rows.deletion_vectors import Removals
 from pennon.scan.snapshot import Snapshot
-from pennon.spark.changes.change_messages import parse_changed, serialize_changed
 from pennon.spark.changes.row_changes import change_operation
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore

@@ -189,7 +189,7 @@ def ivf_model_of(snapshot: Snapshot, name: str) -> IvfModel | None:
     if not found:
         return None
     model = found[0].model
-    return IvfModel(as_array(model.centroids), model.settings.metric)
+    return IvfModel(as_array(model.centroids), model.settings.metric.name)
 
 
 def vector_index_of(snapshot: Snapshot, column: str) -> str:

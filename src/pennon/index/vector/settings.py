@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pennon.index.vector.metric import L2, Metric
+
 KINDS: Final = (
     "IVF_FLAT",
     "IVF_PQ",
@@ -15,8 +17,6 @@ KINDS: Final = (
     "IVF_RQ",
 )
 """The kinds of indices of vectors, by the names that users call them."""
-METRICS: Final = ("l2", "cosine", "dot", "hamming")
-"""By their numbers in messages."""
 
 SAMPLE_RATE: Final = 256
 """Vectors that a centroid is trained on."""
@@ -42,7 +42,7 @@ class VectorSettings:
     """
 
     kind: str
-    metric: str = "l2"
+    metric: Metric = L2
     num_partitions: int | None = None
     partition_rows: int | None = None
     sub_vectors: int = 0

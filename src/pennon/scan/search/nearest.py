@@ -28,7 +28,7 @@ from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
-from pennon.index.vector.distance import default_metric
+from pennon.index.vector.metric import default_metric
 from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_columns, every_column
 from pennon.scan.plan.take_plan import TakePlan

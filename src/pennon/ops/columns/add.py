@@ -22,7 +22,7 @@ from pennon.ops.columns.task import ColumnsTask, Maker, rows_at_once
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import V0_1, V2_2
+from pennon.schema.version import V0_1, Ability
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
@@ -99,7 +99,7 @@ def plan_null_columns(snapshot: Snapshot, arrow: pa.Schema) -> AddPlan:
         )
         raise UnsupportedError(message)
     manifest, version = snapshot.manifest, storage_version(snapshot.manifest)
-    if version < V2_2:
+    if not version.holds(Ability.GROWN_STRUCTS):
         return AddPlan(snapshot, _longer(snapshot, number_new_columns(manifest, arrow)), None)
     grown = grown_schema(manifest, arrow)
     check_writable(grown, version)

@@ -27,6 +27,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
+from pennon.expr.evaluate import is_constant
 from pennon.expr.tree import (
     Call,
     Column,
@@ -56,9 +57,6 @@ from pennon.table.json_index_wire import json_target
 T = TypeVar("T")
 
 UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
-_UNSTEADY: Final = frozenset(
-    {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
-)
 _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
 
 
@@ -259,7 +257,7 @@ class _Planner:
 
     def _leaf(self, node: Expression) -> Leaf | None:
         paths = paths_of(node)
-        if len(paths) != 1 or _is_unsteady(node):
+        if len(paths) != 1 or not is_constant(node):
             return None
         for index in self._indices.get(self._field_id(paths[0]), ()):
             asked = index.asked_of(node)
@@ -326,10 +324,6 @@ def _negated(node: Expression) -> Expression | None:
         return None
     parts = tuple(Call("NOT", (each,), node.type) for each in node.arguments)
     return Call("OR" if node.function == "AND" else "AND", parts, node.type)
-
-
-def _is_unsteady(node: Expression) -> bool:
-    return any(isinstance(e, Call) and e.function in _UNSTEADY for e in nodes_of(node))
 
 
 # --- asking ---------------------------------------------------------------------------------------

@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pennon.index.vector.kind import KIND
 from pennon.index.vector.metric import L2, Metric
 
-KINDS: Final = (
-    "IVF_FLAT",
-    "IVF_PQ",
-    "IVF_SQ",
-    "IVF_HNSW_FLAT",
-    "IVF_HNSW_PQ",
-    "IVF_HNSW_SQ",
-    "IVF_RQ",
-)
+KINDS: Final = KIND.user_names
 """The kinds of indices of vectors, by the names that users call them."""
 
 SAMPLE_RATE: Final = 256

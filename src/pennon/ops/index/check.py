@@ -26,7 +26,7 @@ from pennon.errors import FormatError, LanceError
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import Question, ScalarIndex, Values, is_nan
 from pennon.index.files import IndexFiles
-from pennon.index.registry import kind_of, rows_named, stores_row_ids
+from pennon.index.kinds import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import Numbers
 from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.inverted import Inverted

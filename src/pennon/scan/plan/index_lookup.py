@@ -38,11 +38,12 @@ from pennon.expr.tree import (
 )
 from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
+from pennon.index.kind import ScalarKind
+from pennon.index.kinds import SCALAR_KINDS, kind_of, stores_row_ids
 from pennon.index.moved_rows import MovedRows
-from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.plan.index_words import shown
-from pennon.scan.plan.json_index import is_answered, of_json_path
+from pennon.scan.plan.json_index import of_json_path
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
 from pennon.scan.read.chosen_rows import rows_of_tasks
@@ -57,7 +58,7 @@ from pennon.table.json_index_wire import json_target
 T = TypeVar("T")
 
 UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
-_ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
+_ORDER: Final = {kind.name: rank for rank, kind in enumerate(SCALAR_KINDS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class ColumnIndex:
     """An index on a column, or on what lies at a path of a JSON column, with its segments."""
 
     name: str
-    kind: Kind
+    kind: ScalarKind
     segments: tuple[Index, ...]
     json_path: str | None = None
 
@@ -73,7 +74,7 @@ class ColumnIndex:
         """Return what it is asked of a condition; None if it knows nothing of it."""
         if self.json_path is not None:
             asked = of_json_path(condition, self.json_path)
-            if asked is None or not is_answered(self.kind):
+            if asked is None or not self.kind.tells_type:
                 return None
             condition = asked
         versions = (each.index_version for each in self.segments)
@@ -329,7 +330,9 @@ def _negated(node: Expression) -> Expression | None:
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> OpenIndex:
+def open_index(
+    snapshot: Snapshot, segment: Index, kind: ScalarKind, column: pa.DataType
+) -> OpenIndex:
     """Return a segment of an index on a column of a type, opened now or before.
 
     Raises FormatError, NotFoundError or UnsupportedError if it cannot be read.

@@ -26,6 +26,7 @@ from pennon.errors import ColumnTypeError, FormatError, NotFoundError, Unsupport
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import SearchResult, VectorIndex
+from pennon.index.vector.kind import KIND
 from pennon.index.vector.metric import Metric, default_metric
 from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
@@ -40,7 +41,7 @@ from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-_NEWEST: Final = 2
+_NEWEST: Final = KIND.reads
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _OVERFETCH: Final = 10
 """So many times ``k`` vectors are asked for where a row is a list of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google.protobuf.message import DecodeError
 
@@ -19,8 +19,8 @@ _HINTS: Final = (
 def vector_details(settings: VectorSettings) -> bytes:
     """Return what the entry of an index says of it."""
     message = vector_details_pb2.VectorIndexDetails()
-    message.metric = vector_details_pb2.VectorIndexDetails.Metric.Value(
-        settings.metric.name.upper()
+    message.metric = cast(
+        "vector_details_pb2.VectorIndexDetails.Metric.ValueType", settings.metric.number
     )
     message.target_partition_size = settings.partition_rows or 0
     if settings.graph is not None:

@@ -44,6 +44,8 @@ FLOAT64_KINDS: Final = {
     DistanceKind.PRODUCTS: DistanceKind.PRODUCTS_64,
 }
 """By the kind of float32 vectors: that of float64 vectors."""
+BOUNDED_KINDS: Final = frozenset({DistanceKind.SQUARES, DistanceKind.PRODUCTS})
+"""Kinds of which `Uint8Bounds` tell that most rows are too far away."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

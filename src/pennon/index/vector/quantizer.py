@@ -18,7 +18,7 @@ from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_ro
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
-from pennon.index.vector.metric import DistanceKind
+from pennon.index.vector.metric import BOUNDED_KINDS, DistanceKind
 from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
@@ -294,8 +294,7 @@ class PlainQueries:
     @property
     def order(self) -> ScanOrder:
         """See `QueryBatch.order`."""
-        # of the first two rows are cut, and left out by that
-        is_cut = self.asked.kind in {DistanceKind.SQUARES, DistanceKind.PRODUCTS}
+        is_cut = self.asked.kind in BOUNDED_KINDS
         return ScanOrder.NEAREST_THEN_REST if is_cut else ScanOrder.PARTITIONS
 
     def prepare(self, pairs: Pairs) -> PreparedScan:

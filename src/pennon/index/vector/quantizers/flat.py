@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import kept_rows, list_type
-from pennon.index.vector.metric import FLOAT64_KINDS, Metric
+from pennon.index.vector.metric import BOUNDED_KINDS, FLOAT64_KINDS, Metric
 from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
 from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
@@ -56,7 +56,8 @@ class Flat:
         values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
-        is_cut = self._type == np.float32 and not by_rows
+        is_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
+        is_cut = is_bounded and not by_rows
         return RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
 
     def asks(self, vectors: Vectors) -> PlainQueries:

@@ -13,7 +13,7 @@ from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.vector_models import IvfModel, PqModel
 from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError, UnsupportedError
 from pennon.index.vector.build.new_index import as_stored
-from pennon.index.vector.distance import metric_named
+from pennon.index.vector.metric import metric_named
 from pennon.index.vector.rows import as_array, is_vector, vector_type
 from pennon.scan.read.tasks import live_row_count
 from pennon.schema.types import storage_type
@@ -105,13 +105,13 @@ class IndicesBuilder:
             message = f"Distance type {distance_type} not supported."
             raise ArgumentError(message)
         arguments = {
-            "metric": metric,
+            "metric": metric.name,
             "num_partitions": partitions,
             "sample_rate": sample_rate,
             "max_iters": max_iters,
         }
         found = ops.train_centroids(self.dataset.snapshot, self.column[0], arguments, fragments)
-        return IvfModel(as_array(found), metric)
+        return IvfModel(as_array(found), metric.name)
 
     def train_pq(
         self,

@@ -19,7 +19,7 @@ from pennon.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from pennon.index import registry
+from pennon.index import kinds
 from pennon.index.base import OpenIndex
 from pennon.index.files import IndexFiles, made_now
 from pennon.index.text.inverted import Inverted
@@ -189,7 +189,7 @@ def ivf_model_of(snapshot: Snapshot, name: str) -> IvfModel | None:
     if not found:
         return None
     model = found[0].model
-    return IvfModel(as_array(model.centroids), model.settings.metric)
+    return IvfModel(as_array(model.centroids), model.settings.metric.name)
 
 
 def vector_index_of(snapshot: Snapshot, column: str) -> str:
@@ -255,7 +255,7 @@ def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
 
 def _opened(snapshot: Snapshot, segment: Index) -> OpenIndex | None:
     """Return a segment of an index; None for a kind that Pennon does not read."""
-    kind = registry.kind_of(segment)
+    kind = kinds.kind_of(segment)
     fields = {each.id: each for each in snapshot.manifest.schema.walk()}
     if kind is None or len(segment.field_ids) != 1 or segment.field_ids[0] not in fields:
         return None

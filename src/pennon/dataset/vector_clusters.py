@@ -12,12 +12,13 @@ from pyarrow import types as t
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
 from pennon.index.vector.kmeans import Centroids, k_means
+from pennon.index.vector.metric import L2, METRICS, metric_named
 from pennon.index.vector.rows import Matrix, as_array, usable
 
 Vectors: TypeAlias = "npt.NDArray[np.float32] | pa.FixedSizeListArray | pa.FixedShapeTensorArray"
 """Vectors of float32, one a row."""
 
-_METRICS = {"l2": "l2", "euclidean": "l2", "dot": "dot", "cosine": "cosine"}
+_NAMES = tuple(name for metric in METRICS if not metric.is_of_bits for name in metric.names)
 _SEED = 42
 
 
@@ -43,9 +44,9 @@ class KMeans:
     def __init__(
         self, k: int, metric_type: str = "l2", max_iters: int = 50, centroids: Any = None
     ) -> None:
-        metric = _METRICS.get(metric_type.lower())
-        if metric is None:
-            message = f"Invalid metric_type: {metric_type}; there are {', '.join(_METRICS)}"
+        metric = metric_named(metric_type)
+        if metric is None or metric.is_of_bits:
+            message = f"Invalid metric_type: {metric_type}; there are {', '.join(_NAMES)}"
             raise ArgumentError(message)
         if k < 1:
             message = f"k is {k}, which must be at least 1"
@@ -57,7 +58,7 @@ class KMeans:
         self._centroids = self._start
 
     def _given(self, centroids: pa.FixedSizeListArray[Any]) -> Matrix:
-        rows, _ = usable(centroids, _numbers(centroids), "l2")
+        rows, _ = usable(centroids, _numbers(centroids), L2)
         if len(rows) != self.k:
             message = f"k is {self.k}, and there are {len(rows)} centroids: give as many as k"
             raise ArgumentError(message)
@@ -110,7 +111,7 @@ class KMeans:
         lists = _lists(data)
         rows, places = self._usable(lists)
         _check_dimension(self._centroids, rows)
-        near = Centroids.of(self._centroids[None], by_product=self._metric == "dot")
+        near = Centroids.of(self._centroids[None], by_product=self._metric.is_product)
         found = np.zeros(len(lists), np.uint32)
         found[places] = near.nearest(rows)[0].ravel()
         missing = np.ones(len(lists), np.bool_)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pennon.errors import ArgumentError
+from pennon.index.vector.metric import L2
 from pennon.index.vector.rows import usable
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def validate_vector_index(
     )
     found = total = 0
     for chunk in rows.column(0).chunks:
-        vectors, _ = usable(chunk, np.arange(len(chunk), dtype=np.uint64), "l2")
+        vectors, _ = usable(chunk, np.arange(len(chunk), dtype=np.uint64), L2)
         total += len(vectors)
         for start in range(0, len(vectors), _AT_ONCE):
             asked = {

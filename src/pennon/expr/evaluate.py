@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,10 @@ from pyarrow import types as t
 from pennon.errors import ExpressionError
 from pennon.expr.cast import Datum, cast, try_cast
 from pennon.expr.operators import OPERATORS
-from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, nodes_of, paths_of
+
+if TYPE_CHECKING:
+    from pennon.expr.functions.function import Function
 
 FEW: Final = 8
 """A condition is evaluated for the rows that are left if they are this part of all, or less."""
@@ -105,12 +108,25 @@ def _literal(node: Literal, _: pa.RecordBatch) -> Datum:
     return node.value
 
 
+def is_constant(node: Expression) -> bool:
+    """Return whether an expression has the same value at any time: it calls no ``random`` or ``now``."""
+    return all(
+        each.function in OPERATORS or _function(each).is_constant
+        for each in nodes_of(node)
+        if isinstance(each, Call)
+    )
+
+
+def _function(node: Call) -> Function:
+    from pennon.expr.functions.registry import FUNCTIONS  # noqa: PLC0415 - saves functions: most conditions call none
+
+    return FUNCTIONS[node.function]
+
+
 def _call(node: Call, batch: pa.RecordBatch) -> Datum:
     run = OPERATORS.get(node.function)
     if run is None:
-        from pennon.expr.functions.registry import FUNCTIONS  # noqa: PLC0415 - saves functions: most conditions call none
-
-        function = FUNCTIONS[node.function]
+        function = _function(node)
         if function.takes_rows:
             return function.run(batch.num_rows)
         run = function.run

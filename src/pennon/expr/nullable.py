@@ -8,23 +8,14 @@ Source: measured on pylance 14.0.2.
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.functions.registry import FUNCTIONS
-from pennon.expr.operators import OPERATORS
+from pennon.expr.functions.function import NullRule
+from pennon.expr.functions.registry import find_function
+from pennon.expr.operators import NEVER_NULL, OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
-
-_NEVER: Final = frozenset(
-    (
-        *("IS NULL", "IS TRUE", "IS FALSE", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"),
-        "is_valid",
-    )
-)
-_FIRST_OF: Final = frozenset(("coalesce", "nvl", "ifnull"))
 
 
 def may_be_null(node: Expression, schema: pa.Schema) -> bool:
@@ -52,20 +43,23 @@ def _column(node: Column, schema: pa.Schema) -> bool:
 
 def _call(node: Call, schema: pa.Schema) -> bool:
     name = node.function
-    if name in _NEVER:
+    if name in NEVER_NULL:
         return False
-    if name in _FIRST_OF:
-        return all(may_be_null(each, schema) for each in node.arguments)
-    if name in OPERATORS or name == "round":
-        return any(may_be_null(each, schema) for each in node.arguments)
-    return bool(paths_of(node)) or _is_random(node) or _is_null(node)
+    rule = NullRule.ANY if name in OPERATORS else find_function(name).null_rule
+    if rule is NullRule.NEVER:
+        return False
+    if rule is NullRule.UNKNOWN:
+        return bool(paths_of(node)) or _takes_rows(node) or _is_null(node)
+    arguments = (may_be_null(each, schema) for each in node.arguments)
+    return any(arguments) if rule is NullRule.ANY else all(arguments)
 
 
-def _is_random(node: Expression) -> bool:
+def _takes_rows(node: Expression) -> bool:
+    """Return whether each row has a value of its own, without columns."""
     if not isinstance(node, Call):
         return False
-    known = FUNCTIONS.get(node.function)
-    return (known is not None and known.takes_rows) or any(map(_is_random, node.arguments))
+    is_here = node.function not in OPERATORS and find_function(node.function).takes_rows
+    return is_here or any(map(_takes_rows, node.arguments))
 
 
 def _is_null(node: Expression) -> bool:

@@ -262,3 +262,8 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     ">>": shift_right,
     "NEGATE": with_halves(pc.negate),
 }
+
+NEVER_NULL: Final = frozenset(
+    ("IS NULL", "IS TRUE", "IS FALSE", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+)
+"""Operators that are never NULL; the others are where an operand is."""

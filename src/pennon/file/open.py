@@ -25,7 +25,7 @@ from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
 from pennon.file.container.tail import Tail
 from pennon.io.store import ObjectReader, ObjectWriter
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, WRITABLE, FileVersion
 
 if TYPE_CHECKING:  # what is imported for its names only need not be loaded, either
     from pennon.file.container.file import DataFile
@@ -54,7 +54,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("write", V0_1): ("v0_1.writer", "create_row_groups"),
     ("write", V2_0): ("v2_0.writer", "plan_columns"),
     ("write", V2_1): ("v2_1.writer", "plan_leaves"),
-    ("write", V2_2): ("v2_1.writer", "plan_leaves_of_2_2"),
+    ("write", V2_2): ("v2_1.writer", "plan_leaves"),
     ("explain", V2_0): ("v2_0.explain", "explain_arrays"),
     ("explain", V2_1): ("v2_1.explain", "explain_layout"),
     ("report", V0_1): ("v0_1.inspect", "report_file"),
@@ -192,7 +192,7 @@ def create_container_file(
     return begin(sink, schema, version, plan, limits, may_be_reserved=may_be_reserved)
 
 
-_WRITTEN: Final = (V2_0, V2_1, V2_2)
+_WRITTEN: Final = tuple(version for version in WRITABLE if version != V0_1)
 
 # --- explaining -----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pennon.names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
+    from pennon.index.kinds import is_scalar_kind as is_scalar_kind
     from pennon.ops.base_paths import add_bases as add_bases
     from pennon.ops.base_paths import trusting as trusting
     from pennon.ops.cleanup.drop import drop_table as drop_table
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from pennon.ops.index.create import merge_segments as merge_segments
     from pennon.ops.index.create import plan_index as plan_index
     from pennon.ops.index.drop import drop_index as drop_index
-    from pennon.ops.index.kinds import is_scalar_kind as is_scalar_kind
     from pennon.ops.index.optimize import optimize_indices as optimize_indices
     from pennon.ops.index.parts import build_parts as build_parts
     from pennon.ops.index.parts import merge_parts as merge_parts
@@ -109,7 +109,7 @@ _HOMES: Final = {
     "optimize_indices": "pennon.ops.index.optimize",
     "plan_index": "pennon.ops.index.create",
     "create_vector_index": "pennon.ops.index.vectors",
-    "is_scalar_kind": "pennon.ops.index.kinds",
+    "is_scalar_kind": "pennon.index.kinds",
     "given_arguments": "pennon.ops.index.vector_arguments",
     "is_vector_kind": "pennon.ops.index.vector_arguments",
     "plan_vector_index": "pennon.ops.index.vectors",

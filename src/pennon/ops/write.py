@@ -43,7 +43,7 @@ from pennon.schema.blob import upgraded
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
+from pennon.schema.version import V0_1, WRITABLE, Ability, FileVersion, check_is_written
 from pennon.table.blob_table import check_no_blob_table
 from pennon.table.commit.options import DEFAULT_POLICY, CommitPolicy
 from pennon.table.fragment import BasePath, DataFileRef, Fragment, WrittenColumns
@@ -158,7 +158,7 @@ def as_version_holds(schema: Schema, version: FileVersion, next_id: int | None =
 
     New fields get ids from ``next_id`` on; without it, all fields get ids anew, depth first.
     """
-    if version < V2_2:
+    if not version.holds(Ability.BLOBS_V2):
         return schema
     fields = tuple(map(upgraded, schema.fields))
     if all(map(is_, fields, schema.fields)):
@@ -173,7 +173,7 @@ def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
 
     Raises ArgumentError for zone maps, which only version 2.0 has.
     """
-    if limits.rows_per_zone is not None and version != V2_0:
+    if limits.rows_per_zone is not None and not version.holds(Ability.ZONE_MAPS):
         message = f"rows_per_zone is for files of version 2.0, and these are of version {version}"
         raise ArgumentError(message)
     return limits.of_whole_groups() if version == V0_1 else limits

@@ -10,7 +10,7 @@
     expressions      evaluated over stored and added columns
     schema           the added columns in their places among the others
 
-A kind of search is a class with the members of `RowSource` (`pennon.scan.search.kinds` lists them).
+A kind of search is a class with the members of `RowSource` (`pennon.scan.search.kinds` finds it).
 """
 
 from __future__ import annotations

@@ -19,12 +19,10 @@ from pennon.schema.field import Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
 from pennon.schema.version import (
     DEFAULT_VERSION,
-    V0_1,
-    V2_0,
-    V2_1,
-    V2_2,
     WRITABLE,
+    Ability,
     FileVersion,
+    oldest_with,
 )
 
 RESERVED_NAMES = frozenset(
@@ -47,6 +45,10 @@ _DICTIONARY_VALUES = tuple(
         *("string", "large_string", "binary", "large_binary"),
     )
 )
+_NEEDED = {
+    "map": (Ability.MAPS, "{} can"),
+    "fixed_size_binary:0": (Ability.NO_BYTES, "{} holds values of no bytes"),
+}
 _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 
 
@@ -105,10 +107,10 @@ def is_blob_v2(field: Field) -> bool:
 
 
 def null_struct_error(path: str, null_count: int, version: FileVersion) -> UnsupportedError:
-    """Return the error for NULL rows in a struct column, which files before 2.1 cannot hold."""
+    """Return the error for NULL rows in a struct column of a version that cannot hold them."""
     message = (
         f"column {path!r} has {null_count} NULL struct(s); file version {version} does not "
-        f"keep the validity of a struct, {V2_1} does"
+        f"keep the validity of a struct, {oldest_with(Ability.NULL_STRUCTS)} does"
     )
     return UnsupportedError(message, where=Breadcrumb(column=path))
 
@@ -144,17 +146,19 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
     if "\0" in field.name:
         message = f"the column name {path!r} has a zero byte, which no name may have"
         raise InvalidSchemaError(message)
-    if version == V0_1:
-        _check_old(path, field)
-    if logical == "map" and version < V2_2:
-        raise _refusal(path, field, version, f"{V2_2} can")
+    if logical == "struct" and not field.children:
+        _need(Ability.EMPTY_STRUCTS, path, field, version, "{} holds structs without fields")
+    if logical.startswith("dict:") and not logical.startswith(_DICTIONARY_VALUES):
+        hint = "{} can; here values are integers, text or bytes"
+        _need(Ability.ALL_DICTIONARIES, path, field, version, hint)
+    if logical in _NEEDED:
+        ability, hint = _NEEDED[logical]
+        _need(ability, path, field, version, hint)
     if logical.startswith("fixed_size_list:"):
         _check_fixed_size_list(path, field, version)
-    if logical == "fixed_size_binary:0" and version < V2_2:
-        raise _refusal(path, field, version, f"{V2_2} holds values of no bytes")
     if logical == "map" or logical.startswith("fixed_size_list:"):
         _check_no_blobs(path, field, version)
-    if is_packed(field) and version != V0_1:
+    if is_packed(field) and version.holds(Ability.PACKED_STRUCTS):
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
@@ -171,36 +175,23 @@ def _check_no_blobs(path: str, field: Field, version: FileVersion) -> None:
 
 def _check_blob_v2(path: str, field: Field, version: FileVersion) -> None:
     """Refuse blobs of version 2 in older files, and those whose parts are not as `BLOB_PARTS`."""
-    if version < V2_2:
-        raise _refusal(path, field, version, f"blobs of version 2 need {V2_2}")
+    _need(Ability.BLOBS_V2, path, field, version, "blobs of version 2 need {}")
     parts = tuple((child.name, child.logical_type) for child in field.children)
     if field.logical_type != "struct" or parts not in {BLOB_PARTS[:2], BLOB_PARTS}:
         wanted = ", ".join(f"{name}: {kind}" for name, kind in BLOB_PARTS)
         raise _refusal(path, field, version, f"a blob column has the parts {wanted}")
 
 
-def _check_old(path: str, field: Field) -> None:
-    """Refuse what only version 0.1 cannot hold, or no reader would read from it."""
-    logical = field.logical_type
-    if logical == "struct" and not field.children:
-        raise _refusal(path, field, V0_1, f"{V2_0} holds structs without fields")
-    if logical.startswith("fixed_size_list:") and ":null:" in logical:
-        raise _refusal(path, field, V0_1, f"{V2_0} can")
-    if logical.startswith("dict:") and not logical.startswith(_DICTIONARY_VALUES):
-        raise _refusal(path, field, V0_1, f"{V2_0} can; here values are integers, text or bytes")
-
-
 def _check_item(path: str, field: Field, version: FileVersion) -> None:
     """Refuse what lists cannot keep in this version, though another version or place can."""
-    if is_blob(field) and version != V2_0:
-        raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
-    if version < V2_1:
-        return
+    if is_blob(field):
+        _need(Ability.BLOB_ITEMS, path, field, version, "{} holds blobs in lists")
     if field.logical_type.startswith(_STRUCT_LIST):
         hint = "no version can in a list or map; a list would do in place of the fixed-size one"
         raise _refusal(path, field, version, hint)
     if field.logical_type == "struct" and not field.children:
-        raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
+        hint = "{} holds structs without fields in lists"
+        _need(Ability.EMPTY_STRUCT_ITEMS, path, field, version, hint)
 
 
 def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> None:
@@ -209,10 +200,12 @@ def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> Non
     inner, _, size = rest.rpartition(":")
     while inner.startswith("fixed_size_list:") and size != "0":
         inner, _, size = inner.removeprefix("fixed_size_list:").rpartition(":")
+    if ":null:" in field.logical_type:
+        _need(Ability.FIXED_LISTS_OF_NULLS, path, field, version, "{} can")
     if size == "0":
         raise _refusal(path, field, version, "no version can (a fixed-size list of 0 items)")
-    if inner == "struct" and version < V2_2:
-        raise _refusal(path, field, version, f"{V2_2} can")
+    if inner == "struct":
+        _need(Ability.FIXED_LISTS_OF_STRUCTS, path, field, version, "{} can")
     if inner in _VARIABLE:
         hint = "no version can; a list or large_list would do"
         raise _refusal(path, field, version, hint)
@@ -221,18 +214,22 @@ def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> Non
 
 
 def _check_packed(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse packed structs whose fields have no fixed width of whole bytes, before 2.2 also text.
+    """Refuse packed structs whose fields have no fixed width of whole bytes, unless text may be there.
 
     In 2.1 pylance neither writes nor reads fixed-size lists there.
     """
+    may_be_list = version.holds(Ability.PACKED_FIXED_LISTS)
+    may_be_text = version.holds(Ability.PACKED_TEXT)
     for child in field.children:
-        if version == V2_1 and child.logical_type.startswith("fixed_size_list:"):
+        if not may_be_list and child.logical_type.startswith("fixed_size_list:"):
             reason = f"its field {child.name!r} is a fixed-size list; an unpacked struct can"
             raise _refusal(path, field, version, reason)
-        if child.logical_type in _VARIABLE and version >= V2_2:
+        if child.logical_type in _VARIABLE and may_be_text:
             continue
         if child.children or not _has_whole_bytes(child):
-            which = f"{V2_2} can" if child.logical_type in _VARIABLE else "an unpacked struct can"
+            which = "an unpacked struct can"
+            if child.logical_type in _VARIABLE:
+                which = f"{oldest_with(Ability.PACKED_TEXT)} can"
             reason = f"its field {child.name!r} has no fixed width in whole bytes; {which}"
             raise _refusal(path, field, version, reason)
     if not field.children:
@@ -251,6 +248,12 @@ def _has_whole_bytes(field: Field) -> bool:
     if pa.types.is_fixed_size_binary(t):
         return bool(t.byte_width)
     return bool(pa.types.is_primitive(t) or pa.types.is_decimal(t))
+
+
+def _need(ability: Ability, path: str, field: Field, version: FileVersion, hint: str) -> None:
+    """Refuse a field unless the version has an ability; ``hint`` has a place for one that does."""
+    if not version.holds(ability):
+        raise _refusal(path, field, version, hint.format(oldest_with(ability)))
 
 
 def _refusal(path: str, field: Field, version: FileVersion, which: str) -> UnsupportedError:

@@ -24,15 +24,10 @@ import pyarrow.types as pat
 from pennon.errors import Breadcrumb, InvalidSchemaError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V2_2, FileVersion
+from pennon.schema.version import Ability, FileVersion
 
 MARK: Final = "pennon:logical-type"
 MAP: Final = "map"
-
-
-def has_maps(version: FileVersion) -> bool:
-    """Return whether files of a version hold maps."""
-    return version >= V2_2
 
 
 def map_storage_field(name: str, key: pa.Field[Any], value: pa.Field[Any]) -> pa.Field[Any]:
@@ -75,7 +70,7 @@ def check_maps(schema: Schema) -> None:
 
 def with_maps_of(schema: Schema, version: FileVersion) -> Schema:
     """Return a schema with its maps, and what is marked as such, as files of a version have them."""
-    fields = tuple(_with_maps(field, real=has_maps(version)) for field in schema.fields)
+    fields = tuple(_with_maps(field, real=version.holds(Ability.MAPS)) for field in schema.fields)
     return schema if fields == schema.fields else replace(schema, fields=fields)
 
 

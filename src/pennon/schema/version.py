@@ -1,12 +1,15 @@
-"""File versions: which generation of the format a data file is written in.
+"""File versions: which generation of the format a data file is written in, and what it can hold.
 
 A name of pylance becomes a number here and stays one: inside the code nothing is called "stable".
+Code that needs a property of a version asks for it by name: ``version.holds(Ability.MAPS)``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Self, cast
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final, Self, cast
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
@@ -23,6 +26,35 @@ _NAMES = {
     "next": (2, 3),
 }
 _NEWEST_MINOR = 3
+
+
+class Ability(Enum):
+    """What files of some versions hold, and those of others do not."""
+
+    MAPS = auto()
+    BLOBS_V2 = auto()
+    NO_BYTES = auto()
+    """Fixed-size binary values of no bytes."""
+    EMPTY_STRUCTS = auto()
+    """Structs without fields."""
+    EMPTY_STRUCT_ITEMS = auto()
+    """Structs without fields in lists."""
+    BLOB_ITEMS = auto()
+    """Blobs of version 1 in lists."""
+    FIXED_LISTS_OF_NULLS = auto()
+    FIXED_LISTS_OF_STRUCTS = auto()
+    ALL_DICTIONARIES = auto()
+    """Dictionaries of other values than integers, text and bytes."""
+    PACKED_STRUCTS = auto()
+    """Structs whose metadata asks for packing are packed; else it changes nothing."""
+    PACKED_TEXT = auto()
+    """Text and bytes as fields of packed structs."""
+    PACKED_FIXED_LISTS = auto()
+    """Fixed-size lists as fields of packed structs."""
+    NULL_STRUCTS = auto()
+    GROWN_STRUCTS = auto()
+    """Structs without some fields of the table's schema: those are NULL."""
+    ZONE_MAPS = auto()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +103,10 @@ class FileVersion:
         """Return (major, minor) as a new footer and a new manifest carry them; 0.1 is (0, 2)."""
         return (0, 2) if self == V0_1 else (self.major, self.minor)
 
+    def holds(self, ability: Ability) -> bool:
+        """Return whether files of this version have an ability; those newer than all known have all of the newest."""
+        return ability in _ABILITIES.get(self, _OF_2_2)
+
     def __str__(self) -> str:
         """Return e.g. ``2.0``."""
         return f"{self.major}.{self.minor}"
@@ -86,6 +122,50 @@ READABLE = (V0_1, V2_0, V2_1, V2_2)
 
 WRITABLE = (V0_1, V2_0, V2_1, V2_2)
 """The versions in which Pennon writes data files, oldest first."""
+
+_OF_2_0: Final = frozenset(
+    {
+        Ability.EMPTY_STRUCTS,
+        Ability.EMPTY_STRUCT_ITEMS,
+        Ability.BLOB_ITEMS,
+        Ability.FIXED_LISTS_OF_NULLS,
+        Ability.ALL_DICTIONARIES,
+        Ability.PACKED_STRUCTS,
+        Ability.PACKED_FIXED_LISTS,
+        Ability.ZONE_MAPS,
+    }
+)
+_OF_2_1: Final = frozenset(
+    {
+        Ability.EMPTY_STRUCTS,
+        Ability.FIXED_LISTS_OF_NULLS,
+        Ability.ALL_DICTIONARIES,
+        Ability.PACKED_STRUCTS,
+        Ability.NULL_STRUCTS,
+    }
+)
+_OF_2_2: Final = _OF_2_1 | {
+    Ability.MAPS,
+    Ability.BLOBS_V2,
+    Ability.NO_BYTES,
+    Ability.FIXED_LISTS_OF_STRUCTS,
+    Ability.PACKED_TEXT,
+    Ability.PACKED_FIXED_LISTS,
+    Ability.GROWN_STRUCTS,
+}
+_ABILITIES: Final[Mapping[FileVersion, frozenset[Ability]]] = {
+    V0_1: frozenset(),
+    V2_0: _OF_2_0,
+    V2_1: _OF_2_1,
+    V2_2: _OF_2_2,
+}
+"""Source: format-facts 0.1 (types by version); ledger F-76 to F-85."""
+
+
+def oldest_with(ability: Ability) -> FileVersion:
+    """Return the oldest version whose files have an ability: error texts name it."""
+    return next(version for version in READABLE if version.holds(ability))
+
 
 _BY_NUMBERS = {(0, 0): V0_1, (0, 1): V0_1, (0, 2): V0_1, (0, 3): V2_0, (2, 1): V2_1, (2, 2): V2_2}
 _BY_NUMBERS[2, 0] = V2_0

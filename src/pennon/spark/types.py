@@ -20,8 +20,8 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.schema.maps import MARK, has_maps, map_entries, map_storage_field
-from pennon.schema.version import FileVersion
+from pennon.schema.maps import MARK, map_entries, map_storage_field
+from pennon.schema.version import Ability, FileVersion
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -156,7 +156,7 @@ def lance_schema(
     them is not an array column of ``schema``.
     """
     unused = dict(fixed_size_lists)
-    stored = _Stored(unused, has_maps=has_maps(version))
+    stored = _Stored(unused, has_maps=version.holds(Ability.MAPS))
     pairs = zip(arrow_schema(schema), schema.fields, strict=True)
     fields = [stored.commented(arrow, said, said.name) for arrow, said in pairs]
     if unused:

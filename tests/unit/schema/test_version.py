@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
-from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion, check_is_written
+from pennon.schema.version import (
+    READABLE,
+    V0_1,
+    V2_0,
+    V2_1,
+    V2_2,
+    Ability,
+    FileVersion,
+    check_is_written,
+    oldest_with,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +81,25 @@ def test_refusals_say_the_newest_version_written(name: str) -> None:
 def test_order_and_numbers_of_new_files() -> None:
     assert V0_1 < V2_0 < V2_1 < V2_2
     assert (V0_1.to_numbers(), V2_0.to_numbers()) == ((0, 2), (2, 0))
+
+
+def test_abilities_by_version() -> None:
+    def holding(ability: Ability) -> list[FileVersion]:
+        return [version for version in READABLE if version.holds(ability)]
+
+    assert holding(Ability.MAPS) == holding(Ability.BLOBS_V2) == [V2_2]
+    assert holding(Ability.NULL_STRUCTS) == [V2_1, V2_2]
+    assert holding(Ability.EMPTY_STRUCTS) == [V2_0, V2_1, V2_2]
+    assert holding(Ability.BLOB_ITEMS) == holding(Ability.ZONE_MAPS) == [V2_0]
+    assert holding(Ability.PACKED_FIXED_LISTS) == [V2_0, V2_2]
+    assert oldest_with(Ability.PACKED_FIXED_LISTS) == V2_0
+
+
+def test_newer_version_has_abilities_of_newest_known() -> None:
+    newer = FileVersion.parse("2.3")
+    assert newer not in READABLE
+    assert all(newer.holds(ability) == V2_2.holds(ability) for ability in Ability)
+
+
+def test_every_ability_is_of_some_version() -> None:
+    assert all(oldest_with(ability) in READABLE for ability in Ability)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.schema.version import V2_2, FileVersion
+from pennon.schema.version import V2_1, FileVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ RULES_OF_2_2: Final = PageRules(
 )
 
 
+_RULES: Final = {V2_1: RULES_OF_2_1}
+
+
 def rules_of(version: FileVersion) -> PageRules:
-    """Return what the pages of a file of that version are like."""
-    return RULES_OF_2_1 if version < V2_2 else RULES_OF_2_2
+    """Return what the pages of a file of that version are like: those of 2.2, unless it has others."""
+    return _RULES.get(version, RULES_OF_2_2)

@@ -13,6 +13,7 @@ from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
 from pennon.expr.functions.datetime_format import date_bin, to_char
+from pennon.expr.functions.function import Function
 from pennon.expr.rowwise import Entry, Run, by_row, check_types
 from pennon.expr.types import is_number, is_text
 
@@ -192,10 +193,10 @@ def _converting(unit: str, number_unit: str | None = None) -> Entry:
 _CHAR: Entry = (to_char, 2, 2)
 _PART: Entry = (_part, 2, 2)
 _TRUNCATED: Entry = (_truncated, 2, 2)
-_NOW: Entry = (_now, 0, 0)
-_TODAY: Entry = (_today, 0, 0)
+_NOW: Final = Function(_now, 0, 0, is_constant=False)
+_TODAY: Final = Function(_today, 0, 0, is_constant=False)
 
-TIMES: Final[Mapping[str, Entry]] = {
+TIMES: Final[Mapping[str, Entry | Function]] = {
     "date_part": _PART,
     "datepart": _PART,
     "date_trunc": _TRUNCATED,

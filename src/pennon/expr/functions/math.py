@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
+from pennon.expr.functions.function import Function, NullRule
 from pennon.expr.operators import greater_equal, less_equal
 from pennon.expr.rowwise import Entry, Run, by_row, with_halves
 
@@ -127,10 +128,10 @@ def _cube_root(value: float) -> float:
 _POWER: Entry = (_power, 2, 2)
 _WHOLE = (t.is_integer,)
 
-NUMBERS: Final[Mapping[str, Entry]] = {
+NUMBERS: Final[Mapping[str, Entry | Function]] = {
     "abs": (with_halves(pc.abs), 1, 1),
     "signum": floating(pc.sign),
-    "round": (_round, 1, 2),
+    "round": Function(_round, 1, 2, null_rule=NullRule.ANY),
     "floor": floating(pc.floor),
     "ceil": floating(pc.ceil),
     "trunc": (_truncate, 1, 2),

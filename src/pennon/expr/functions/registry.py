@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum
 from pennon.expr.functions.datetime import TIMES
 from pennon.expr.functions.encoding import CODES
+from pennon.expr.functions.function import Function, NullRule
 from pennon.expr.functions.json import JSON
 from pennon.expr.functions.list import LISTS
 from pennon.expr.functions.list_make import NEW_LISTS
@@ -33,19 +34,6 @@ from pennon.expr.functions.string import TEXTS
 from pennon.expr.functions.string_parts import PARTS
 from pennon.expr.functions.types import TYPES
 from pennon.expr.rowwise import Entry, with_halves
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A SQL function: its implementation, and its number of arguments; ``most`` None: any number."""
-
-    run: Callable[..., Datum]
-    least: int = 1
-    most: int | None = 1
-    is_mixed: bool = False
-    """Whether the arguments keep types of their own; else they get one they have in common."""
-    takes_rows: bool = False
-    """Whether it has no arguments and takes the number of rows: each row has a value of its own."""
 
 
 def find_function(name: str) -> Function:
@@ -76,17 +64,23 @@ def _uuids(rows: int) -> pa.Array:
     return pa.array([str(uuid.uuid4()) for _ in range(rows)], pa.string())
 
 
-def _functions(table: Mapping[str, Entry], *, is_mixed: bool) -> dict[str, Function]:
-    return {name: Function(*entry, is_mixed=is_mixed) for name, entry in table.items()}
+def _functions(table: Mapping[str, Entry | Function], *, is_mixed: bool) -> dict[str, Function]:
+    return {
+        name: replace(entry, is_mixed=is_mixed)
+        if isinstance(entry, Function)
+        else Function(*entry, is_mixed=is_mixed)
+        for name, entry in table.items()
+    }
 
 
-_CHOICES: Final[Mapping[str, Entry]] = {
-    "coalesce": (pc.coalesce, 1, None),
-    "nvl": (pc.coalesce, 2, 2),
-    "ifnull": (pc.coalesce, 2, 2),
+_FIRST: Final = Function(pc.coalesce, 2, 2, null_rule=NullRule.ALL)
+_CHOICES: Final[Mapping[str, Entry | Function]] = {
+    "coalesce": Function(pc.coalesce, 1, None, null_rule=NullRule.ALL),
+    "nvl": _FIRST,
+    "ifnull": _FIRST,
     "nullif": (with_halves(_null_if), 2, 2),
 }
-_MIXED: Final[Mapping[str, Entry]] = {
+_MIXED: Final[Mapping[str, Entry | Function]] = {
     **NUMBERS,
     **TEXTS,
     **PARTS,
@@ -99,12 +93,12 @@ _MIXED: Final[Mapping[str, Entry]] = {
     **NEW_LISTS,
     **TYPES,
     "nvl2": (_nvl2, 3, 3),
-    "is_valid": (pc.is_valid, 1, 1),
+    "is_valid": Function(pc.is_valid, null_rule=NullRule.NEVER),
 }
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **_functions(_MIXED, is_mixed=True),
     **_functions({**ALIKE, **_CHOICES}, is_mixed=False),
-    "random": Function(_random, 0, 0, takes_rows=True),
-    "uuid": Function(_uuids, 0, 0, takes_rows=True),
+    "random": Function(_random, 0, 0, takes_rows=True, is_constant=False),
+    "uuid": Function(_uuids, 0, 0, takes_rows=True, is_constant=False),
 }

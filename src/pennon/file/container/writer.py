@@ -45,8 +45,10 @@ go of the batches."""
 
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
 
-PlanColumns: TypeAlias = Callable[[Schema, PageLimits, Callable[[pa.Buffer], int]], ColumnTree]
-"""Gives the fields of a schema their columns; the last argument puts a blob into the file."""
+PlanColumns: TypeAlias = Callable[
+    [Schema, PageLimits, Callable[[pa.Buffer], int], FileVersion], ColumnTree
+]
+"""Gives the fields of a schema their columns; the third argument puts a blob into the file."""
 
 
 class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
@@ -74,7 +76,7 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
         with self._whole_or_nothing():
             _check_limits(limits)
             check_writable(schema, version, may_be_reserved=may_be_reserved)
-            self._tree = plan_columns(schema, limits, self._write_value)
+            self._tree = plan_columns(schema, limits, self._write_value, version)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
         self._pages: list[list[PageMessage]] = [[] for _ in self._columns]
         self._global_buffers: list[ByteRange] = []

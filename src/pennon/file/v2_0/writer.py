@@ -15,10 +15,14 @@ from pennon.file.v2_0.layout import fields_with_columns
 from pennon.file.v2_0.zones import ZonedColumn, check_rows_per_zone, has_zones
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
+from pennon.schema.version import FileVersion
 
 
 def plan_columns(
-    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
+    schema: Schema,
+    limits: PageLimits,
+    write_value: Callable[[pa.Buffer], int],
+    _version: FileVersion,
 ) -> ColumnTree:
     """Give every field its column, in the order of the fields, depth first.
 

@@ -38,19 +38,19 @@ from pennon.file.v2_1.tree import LISTS, Path, Tree, column_rows
 from pennon.schema.blob import is_description, prepare_v2, with_blobs_v2
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
-from pennon.schema.version import V2_1, V2_2, FileVersion
+from pennon.schema.version import FileVersion
 
 
 def plan_leaves(
     schema: Schema,
     limits: PageLimits,
     write_value: Callable[[pa.Buffer], int],
-    version: FileVersion = V2_1,
+    version: FileVersion,
 ) -> ColumnTree:
     """Give every leaf its column, in the order of the fields, depth first.
 
     ``write_value`` puts a blob into the file and returns its position.  Raises ArgumentError for
-    zones, which this version does not have.
+    zones, which these versions do not have.
     """
     if limits.rows_per_zone is not None:
         message = "zone maps belong to files of version 2.0, and this is to be a newer one"
@@ -64,13 +64,6 @@ def plan_leaves(
         ids += [leaf.path[-1].id for leaf in leaves]
         writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
-
-
-def plan_leaves_of_2_2(
-    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
-) -> ColumnTree:
-    """Give every leaf of a file of version 2.2 its column; see `plan_leaves`."""
-    return plan_leaves(schema, limits, write_value, V2_2)
 
 
 def _leaf(

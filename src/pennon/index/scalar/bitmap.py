@@ -33,6 +33,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles
+from pennon.index.kind import PLAIN_TYPES, LookupCost, RowNames, ScalarKind, is_plain
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection, ascending
@@ -378,3 +379,47 @@ def _write_keys(file: DataFileWriter, groups: Iterable[_Keys], kind: pa.DataType
 def _write_null_lists(file: DataFileWriter, rows: Numbers) -> None:
     number = file.add_global_buffer(serialize_address_set(distinct(rows)))
     file.add_schema_metadata({_NULL_LISTS: str(number)})
+
+
+def _is_list_of_plain(kind: pa.DataType) -> bool:
+    return (t.is_list(kind) or t.is_large_list(kind)) and is_plain(kind.value_type)
+
+
+def _answers_of_labels(condition: Expression, version: int) -> bool:
+    """Return whether lists are asked for items; an index of version 0 does not know which lists are NULL."""
+    if isinstance(condition, Call) and condition.function == "NOT":
+        return version > 0 and _answers_of_labels(condition.arguments[0], version)
+    return items_of(condition) is not None
+
+
+KIND: Final = ScalarKind(
+    name="Bitmap",
+    details="BitmapIndexDetails",
+    user_names=("BITMAP",),
+    names_rows_by=RowNames.ROW_IDS,
+    reads=0,
+    open=lambda files, _: Bitmap(files),
+    answers=lambda *_: True,
+    rows_named=rows_named,
+    names_all=True,
+    takes=is_plain,
+    types=PLAIN_TYPES,
+    build=write_bitmap,
+    merge=rewrite_bitmap,
+    may_be_json_target=True,
+    lookup_cost=LookupCost.POINT,
+)
+LABEL_LIST_KIND: Final = ScalarKind(
+    name="LabelList",
+    details="LabelListIndexDetails",
+    user_names=("LABEL_LIST", "LABELLIST"),
+    names_rows_by=RowNames.ROW_IDS,
+    reads=1,
+    open=LabelList,
+    answers=_answers_of_labels,
+    rows_named=rows_named,
+    takes=_is_list_of_plain,
+    types="a list or large list of plain values",
+    build=write_label_list,
+    merge=rewrite_label_list,
+)

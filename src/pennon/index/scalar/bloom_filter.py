@@ -28,6 +28,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied
+from pennon.index.kind import LookupCost, Parameters, RowNames, ScalarKind, is_text
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
 from pennon.index.scalar.xxhash import xxhash64
@@ -227,7 +228,7 @@ def rows_named(files: IndexFiles) -> RowSet:
 # --- making ---------------------------------------------------------------------------------------
 
 
-def write_bloom_filter(parts: Iterable[Values], new: NewFiles) -> None:
+def write_bloom_filter(parts: Iterable[Values], _kind: pa.DataType, new: NewFiles) -> None:
     """Write the filters of zones of values that come by ascending addresses."""
     size = new.number(_ITEMS, _ZONE_ROWS)
     probability = _checked(new.parameters.get(_PROBABILITY, _FALSE_POSITIVES))
@@ -246,7 +247,7 @@ def write_bloom_filter(parts: Iterable[Values], new: NewFiles) -> None:
         write_null_rows(file, nulls)
 
 
-def rewrite_bloom_filter(old: Sequence[OldIndex], new: NewFiles) -> None:
+def rewrite_bloom_filter(old: Sequence[OldIndex], _kind: pa.DataType, new: NewFiles) -> None:
     """Write the zones of several indices whose fragments are there yet; rows must not have moved."""
     parameters = bloom_filter_parameters(old[0].files) | dict(new.parameters)
     nulls = []
@@ -314,3 +315,34 @@ def _filter_of(values: pa.Array[Any], words: int) -> bytes:
         data = np.empty(0, np.uint8) if buffers[1] is None else np.frombuffer(buffers[1], np.uint8)
         insert_varied(found, data, offsets[there.offset : there.offset + len(there) + 1])
     return found.astype("<u4").tobytes()
+
+
+def _is_hashed(kind: pa.DataType) -> bool:
+    is_bytes = t.is_binary(kind) or t.is_large_binary(kind)
+    is_number = t.is_integer(kind) or t.is_float32(kind) or t.is_float64(kind)
+    is_time = t.is_temporal(kind) and not t.is_duration(kind)
+    return bool(is_text(kind) or is_bytes or is_number or is_time)
+
+
+KIND: Final = ScalarKind(
+    name="BloomFilter",
+    details="BloomFilterIndexDetails",
+    user_names=("BLOOMFILTER",),
+    names_rows_by=RowNames.ADDRESSES,
+    reads=0,
+    open=BloomFilter,
+    answers=lambda condition, _: answers(condition),
+    rows_named=rows_named,
+    takes=_is_hashed,
+    types="int, float of 32 or 64 bits, string, binary, date, time or timestamp",
+    build=write_bloom_filter,
+    merge=rewrite_bloom_filter,
+    by_zones=True,
+    parameters=Parameters(
+        names=frozenset({_ITEMS, _PROBABILITY}), of_files=bloom_filter_parameters
+    ),
+    package="lance.index.pb",
+    may_be_json_target=True,
+    tells_type=False,  # whole numbers have other hashes than the same as floating-point ones: F-602
+    lookup_cost=LookupCost.POINT,
+)

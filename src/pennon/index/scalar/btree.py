@@ -26,7 +26,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.prune import Pruner
+from pennon.expr.prune import Pruner, can_prune
 from pennon.expr.tree import Column
 from pennon.index.base import (
     VALUE,
@@ -37,6 +37,14 @@ from pennon.index.base import (
 )
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.kind import (
+    PLAIN_TYPES,
+    LookupCost,
+    Parameters,
+    RowNames,
+    ScalarKind,
+    is_plain,
+)
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, merged, order_of, rows_of
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
@@ -392,3 +400,23 @@ def _bounds_of(
     ends = np.minimum(firsts + size, len(values))
     nulls = np.clip(values.null_count - firsts, 0, ends - firsts)
     return values.take(pa.array(firsts)), values.take(pa.array(ends - 1)), nulls
+
+
+KIND: Final = ScalarKind(
+    name="BTree",
+    details="BTreeIndexDetails",
+    user_names=("BTREE",),
+    names_rows_by=RowNames.BY_VERSION,
+    reads=1,
+    open=lambda files, _: BTree(files),
+    answers=lambda condition, _: can_prune(condition),
+    rows_named=rows_named,
+    names_all=True,
+    takes=is_plain,
+    types=PLAIN_TYPES,
+    build=write_btree,
+    merge=rewrite_btree,
+    parameters=Parameters(names=frozenset({_ZONE_SIZE}), of_files=page_rows_of),
+    may_be_json_target=True,
+    lookup_cost=LookupCost.POINT,
+)

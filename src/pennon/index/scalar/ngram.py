@@ -22,6 +22,7 @@ from pennon.expr.functions.string_search import texts_like, texts_matching
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import VALUE, Question
 from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.kind import RowNames, ScalarKind, is_text, lazy
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
 from pennon.index.row_sets_wire import parse_treemap
 
@@ -36,6 +37,8 @@ SCHEMA: Final = pa.schema(
 )
 _TOKENS_AT_ONCE: Final = 4096
 """How many lists of rows are read at a time."""
+_ROW_BYTES: Final = 256
+"""About how much memory the tokens of a short text take while an index is made."""
 
 
 class NGram:
@@ -134,3 +137,21 @@ def rows_named(files: IndexFiles) -> RowSet:
         (lists,) = file.read(["posting_list"], some)
         found = found.union(*(parse_treemap(each) for each in lists.to_pylist()))
     return found
+
+
+KIND: Final = ScalarKind(
+    name="NGram",
+    details="NGramIndexDetails",
+    user_names=("NGRAM",),
+    names_rows_by=RowNames.ROW_IDS,
+    reads=0,
+    open=NGram,
+    answers=lambda condition, _: answers(condition),
+    rows_named=rows_named,
+    takes=is_text,
+    types="a string",
+    build=lazy("scalar.ngram_build", "write_ngram"),
+    merge=lazy("scalar.ngram_build", "rewrite_ngram"),
+    row_bytes=_ROW_BYTES,
+    may_be_json_target=True,
+)

@@ -39,8 +39,6 @@ from pennon.index.row_set import ALL, Numbers, ascending
 from pennon.index.row_sets_wire import parse_treemap, serialize_treemaps
 from pennon.index.scalar.ngram import DIGITS, FILE, SCHEMA
 
-ROW_BYTES: Final = 256
-"""About how much memory the tokens of a short text take while an index is made."""
 HELD_PAIRS: Final = 1 << 26
 """Pairs of a token and a row that are held in runs: 128 MB."""
 RUN_PAIRS: Final = 1 << 21
@@ -71,7 +69,7 @@ Keys: TypeAlias = npt.NDArray[np.uint32]
 """A token in the upper half, the place of a row in its run in the lower half."""
 
 
-def write_ngram(parts: Iterable[Values], new: NewFiles) -> None:
+def write_ngram(parts: Iterable[Values], _kind: pa.DataType, new: NewFiles) -> None:
     """Write the rows of each token of texts."""
     runs, files = _Runs(), list[str]()
     for part in parts:
@@ -94,7 +92,7 @@ def write_ngram(parts: Iterable[Values], new: NewFiles) -> None:
         new.remove(name)
 
 
-def rewrite_ngram(old: Sequence[OldIndex], new: NewFiles) -> None:
+def rewrite_ngram(old: Sequence[OldIndex], _kind: pa.DataType, new: NewFiles) -> None:
     """Write one index of several, of which some rows were moved or are gone."""
     sources = [_lists_in(each.files.file(FILE), each.moves) for each in old]
     _write_lists(FILE, _united(sources), new)

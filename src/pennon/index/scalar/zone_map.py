@@ -23,13 +23,22 @@ from pyarrow import types as t
 
 from pennon.core.cached_property import cached_property
 from pennon.core.units import FragmentId
-from pennon.expr.prune import Bounds, Pruner
+from pennon.expr.prune import Bounds, Pruner, can_prune
 from pennon.expr.tree import Column
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, bound_of
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.kind import (
+    PLAIN_TYPES,
+    LookupCost,
+    Parameters,
+    RowNames,
+    ScalarKind,
+    is_plain,
+    lazy,
+)
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
 from pennon.index.row_set import RowSet, Selection
@@ -230,3 +239,27 @@ def described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
     if nans:
         high = pa.scalar(math.nan, values.type)
     return low, high, nulls, nans
+
+
+KIND: Final = ScalarKind(
+    name="ZoneMap",
+    details="ZoneMapIndexDetails",
+    user_names=("ZONEMAP",),
+    names_rows_by=RowNames.ADDRESSES,
+    reads=0,
+    open=lambda files, _: ZoneMap(files),
+    answers=lambda condition, _: can_prune(condition),
+    rows_named=rows_named,
+    takes=is_plain,
+    types=PLAIN_TYPES,
+    build=write_zone_map,
+    merge=rewrite_zone_map,
+    by_zones=True,
+    parameters=Parameters(
+        names=frozenset({_ROWS}),
+        of_files=zone_map_parameters,
+        to_details=lazy("details_wire", "zone_map_details"),
+    ),
+    may_be_json_target=True,
+    lookup_cost=LookupCost.RANGE,
+)

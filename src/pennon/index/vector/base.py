@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.row_set import Numbers
+from pennon.index.vector.metric import Metric
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Floats2D: TypeAlias = npt.NDArray[Any]
@@ -63,8 +64,8 @@ class VectorIndex(Protocol):
     """An index over a column of vectors, of one segment."""
 
     @property
-    def metric(self) -> str:
-        """Return ``l2``, ``cosine``, ``dot`` or ``hamming``."""
+    def metric(self) -> Metric:
+        """Return the metric that it finds near vectors by."""
         ...
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google.protobuf.message import DecodeError
 
-from pennon.index.vector.settings import METRICS, Graph, VectorSettings
+from pennon.index.vector.metric import metric_numbered
+from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.proto import vector_details_pb2
 
 _HINTS: Final = (
@@ -18,7 +19,9 @@ _HINTS: Final = (
 def vector_details(settings: VectorSettings) -> bytes:
     """Return what the entry of an index says of it."""
     message = vector_details_pb2.VectorIndexDetails()
-    message.metric = vector_details_pb2.VectorIndexDetails.Metric.Value(settings.metric.upper())
+    message.metric = cast(
+        "vector_details_pb2.VectorIndexDetails.Metric.ValueType", settings.metric.number
+    )
     message.target_partition_size = settings.partition_rows or 0
     if settings.graph is not None:
         graph = settings.graph
@@ -55,13 +58,14 @@ def settings_of(details: bytes) -> VectorSettings | None:
         )
         if is_there
     ]
-    if len(found) != 1 or message.metric >= len(METRICS):
+    metric = metric_numbered(message.metric)
+    if len(found) != 1 or metric is None:
         return None
     graph = message.hnsw if message.HasField("hnsw") else None
     bits = {"PQ": message.pq.num_bits, "RQ": message.rq.num_bits}.get(found[0]) or 8
     return VectorSettings(
         f"IVF_{'' if graph is None else 'HNSW_'}{found[0]}",
-        METRICS[message.metric],
+        metric,
         partition_rows=message.target_partition_size or None,
         sub_vectors=message.pq.num_sub_vectors,
         bits=bits,

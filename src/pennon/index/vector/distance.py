@@ -1,62 +1,22 @@
-"""Metrics, and the distances between vectors and queries.
+"""Distances between vectors and queries, computed from the vectors themselves.
 
-==========  ====================================  =========================================
-l2          the sum of squared differences        no root is taken
-cosine      1 - cos                               NaN where a vector or a query is all zeros
-dot         1 - the product                       may be below 0
-hamming     the number of bits that differ        of vectors of bytes
-==========  ====================================  =========================================
-
-Of all of them a smaller one is nearer.  They are float32; of float64 vectors they are worked out in float64, of
-all others in float32.  Source: reference index-vector, 0.7 and 6.5.
+They are float32; of float64 vectors they are worked out in float64, of all others in float32.
+Source: reference index-vector, 0.7 and 6.5.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.errors import ArgumentError
 from pennon.index.kernels.vectors.distances import differing_bits, vector_distances
 from pennon.index.vector.base import Floats2D
 from pennon.index.vector.lengths import lengths_of, scaled_where_unusual, usual_length
-
-L2: Final = "l2"
-COSINE: Final = "cosine"
-DOT: Final = "dot"
-HAMMING: Final = "hamming"
-_NUMBERS: Final = {L2: 0, COSINE: 1, DOT: 2}
-_NAMES: Final = {name: name for name in (*_NUMBERS, HAMMING)} | {"euclidean": L2}
-
-
-def metric_named(name: object) -> str | None:
-    """Return the metric of a name, in any case; None if there is none."""
-    return _NAMES.get(str(name).lower())
-
-
-def metric_of(name: object) -> str:
-    """Return the metric of a name, in any case.  Raises ArgumentError if there is none."""
-    found = metric_named(name)
-    if found is None:
-        message = f"Metric type '{name}' is not supported; there are l2, euclidean, cosine, dot and hamming"
-        raise ArgumentError(message)
-    return found
-
-
-def default_metric(element: pa.DataType) -> str:
-    """Return the metric of vectors of some type where none is named."""
-    return HAMMING if t.is_uint8(element) else L2
-
-
-def check_metric(metric: str, element: pa.DataType) -> None:
-    """Raise ArgumentError if vectors of some type have no distance of that metric."""
-    if metric == HAMMING and not (t.is_uint8(element) or t.is_int8(element)):
-        message = f"Distance type hamming does not support {element} vectors, only those of bytes"
-        raise ArgumentError(message)
+from pennon.index.vector.metric import Metric
 
 
 def is_element(kind: pa.DataType) -> bool:
@@ -65,7 +25,7 @@ def is_element(kind: pa.DataType) -> bool:
     return bool(is_number or (t.is_fixed_size_binary(kind) and kind.byte_width == 2))
 
 
-def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: str) -> Floats2D:
+def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: Metric) -> Floats2D:
     """Return queries as vectors of some type are compared with them.
 
     They are rounded to that type, as pylance does it, and bytes end at the least and the greatest.
@@ -75,7 +35,7 @@ def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: st
     if t.is_uint8(element) or t.is_int8(element):
         least, most = (0, 255) if t.is_uint8(element) else (-128, 127)
         whole = np.trunc(np.clip(np.nan_to_num(queries), least, most)).astype(np.int16)
-        return whole.astype(np.uint8) if metric == HAMMING else whole.astype(np.float32)
+        return whole.astype(np.uint8) if metric.is_of_bits else whole.astype(np.float32)
     if t.is_float64(element):
         return np.ascontiguousarray(queries, np.float64)
     rounded = queries.astype(np.float32)
@@ -92,7 +52,9 @@ def _rounded_to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.floa
     return np.where(np.isfinite(values), rounded, values)
 
 
-def matrix_of(vectors: pa.Array[Any], metric: str) -> tuple[Floats2D, npt.NDArray[np.bool_] | None]:
+def matrix_of(
+    vectors: pa.Array[Any], metric: Metric
+) -> tuple[Floats2D, npt.NDArray[np.bool_] | None]:
     """Return a fixed-size list array as rows of numbers, and which of them are vectors; None: all.
 
     A NULL is none, nor is one with a NULL in it.  Without a copy where the type is one that is compared in.
@@ -113,7 +75,7 @@ def matrix_of(vectors: pa.Array[Any], metric: str) -> tuple[Floats2D, npt.NDArra
     return _numbers(items, metric).reshape(len(vectors), size), valid
 
 
-def _numbers(items: pa.Array[Any], metric: str) -> npt.NDArray[Any]:
+def _numbers(items: pa.Array[Any], metric: Metric) -> npt.NDArray[Any]:
     """Return the values of an array, whatever lies under its NULLs."""
     kind, buffer = items.type, items.buffers()[1]
     if buffer is None or not len(items):
@@ -121,24 +83,25 @@ def _numbers(items: pa.Array[Any], metric: str) -> npt.NDArray[Any]:
     if t.is_fixed_size_binary(kind):
         halves = np.frombuffer(buffer, np.uint16)[items.offset : items.offset + len(items)]
         return (halves.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    if metric == HAMMING:
+    if metric.is_of_bits:
         return np.frombuffer(buffer, np.uint8)[items.offset : items.offset + len(items)]
     found = np.frombuffer(buffer, kind.to_pandas_dtype())[items.offset : items.offset + len(items)]
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 
-def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[np.float32]:
+def distances(vectors: Floats2D, queries: Floats2D, metric: Metric) -> npt.NDArray[np.float32]:
     """Return the distance of each query (a row) to each vector (a column).
 
-    Both are of one type: float32, float64, or uint8 for `HAMMING`.
+    Both are of one type: float32, float64, or uint8 for a metric of bits.
     """
     found = np.empty((len(queries), len(vectors)), np.float32)
-    if metric == HAMMING:
+    number = metric.kernel
+    if number is None:
         differing_bits(vectors, queries, found)
         return found
     norms = np.zeros(len(queries), queries.dtype)
-    if metric != COSINE:
-        vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
+    if not metric.normalises:
+        vector_distances(vectors, queries, number, norms, found)
         return found
     most = usual_length(vectors.dtype)
     norms = lengths_of(queries)
@@ -146,11 +109,9 @@ def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[
         queries = scaled_where_unusual(queries)
         norms = lengths_of(queries)
     unusual = np.empty(len(vectors), np.bool_)
-    if vector_distances(
-        vectors, queries, _NUMBERS[metric], norms, found, most, unusual.view(np.uint8)
-    ):
+    if vector_distances(vectors, queries, number, norms, found, most, unusual.view(np.uint8)):
         some = scaled_where_unusual(vectors[unusual])
         again = np.empty((len(queries), len(some)), np.float32)
-        vector_distances(some, queries, _NUMBERS[metric], norms, again)
+        vector_distances(some, queries, number, norms, again)
         found[:, unusual] = again
     return found

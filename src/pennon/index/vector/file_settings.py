@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
-from pennon.index.vector.distance import metric_named
+from pennon.index.vector.metric import Metric, metric_named
 
 _MOST_SHOWN: Final = 80
 
@@ -105,7 +105,7 @@ def settings(value: object, path: str, key: str) -> Settings:
     return Settings(value, path)
 
 
-def metric_of(name: object, path: str) -> str:
+def metric_of(name: object, path: str) -> Metric:
     """Return a metric by one of its names.  Raises FormatError."""
     found = metric_named(name)
     if found is None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.index.kernels.vectors.clusters import add_rows, nearest
+from pennon.index.vector.metric import L2, Metric
 from pennon.index.vector.rows import Floats, Matrix
 
 NearestCentroids = npt.NDArray[np.int32]
@@ -87,14 +88,14 @@ def k_means(
     *,
     seed: int,
     max_iters: int,
-    metric: str = "l2",
+    metric: Metric = L2,
     is_fine: bool = False,
     start: Floats | None = None,
     done: Callable[[], object] = bool,
 ) -> Trained:
     """Train so many centroids, at most as many as there are rows.
 
-    ``metric``: with ``dot`` they have the length 1, and the nearest has the largest product; with ``hamming`` all
+    ``metric``: by a product they have the length 1, and the nearest has the largest product; by one of bits all
     their numbers are 0 or 1.  ``is_fine``: the vectors are a part of others, many of which are trained side by side, and
     begin with rows that are far from one another.  ``start``: centroids to begin with.  ``done`` is called after
     each round.
@@ -176,11 +177,11 @@ def _spread(cluster: Floats) -> float:
     return float(np.square(cluster - cluster.mean(axis=0)).sum(dtype=np.float64))
 
 
-def _settled(centroids: Floats, metric: str) -> Floats:
+def _settled(centroids: Floats, metric: Metric) -> Floats:
     """Return centroids as a metric has them."""
-    if metric == "hamming":
+    if metric.is_of_bits:
         return (centroids > 0.5).astype(np.float32)
-    if metric == "dot":
+    if metric.is_product:
         lengths = np.sqrt(np.einsum("ij,ij->i", centroids, centroids))
         lengths[lengths == 0] = 1
         unit: Floats = (centroids / lengths[:, None]).astype(np.float32)
@@ -189,10 +190,10 @@ def _settled(centroids: Floats, metric: str) -> Floats:
 
 
 def _round(
-    rows: Floats, centroids: Floats, metric: str, *, is_fine: bool
+    rows: Floats, centroids: Floats, metric: Metric, *, is_fine: bool
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], float]:
     """Return the sum and number of each centroid's vectors, and the loss without the vectors' own part."""
-    near = Centroids.of(centroids[None], by_product=metric == "dot")
+    near = Centroids.of(centroids[None], by_product=metric.is_product)
     sums = np.zeros(centroids.shape, np.float64)
     counts = np.zeros(len(centroids), np.int64)
     starts = range(0, len(rows), BLOCK_ROWS)

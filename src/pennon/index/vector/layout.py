@@ -31,6 +31,7 @@ from pennon.index.vector.file_settings import (
     settings_of,
     text_of,
 )
+from pennon.index.vector.metric import Metric
 from pennon.index.vector.wire import Partitions, Vectors, parse_partitions, parse_tensor
 from pennon.schema.version import V0_1
 
@@ -61,7 +62,7 @@ class Layout:
     index: IndexFile
     codes: IndexFile
     kind: str
-    metric: str
+    metric: Metric
     quantizer: str
     centroids: Vectors
     graphs: Partitions
@@ -146,7 +147,7 @@ def check_rows(file: IndexFile, partitions: Partitions) -> None:
         raise FormatError(message)
 
 
-def _kind(said: Settings, quantizer: str, metric: str) -> str:
+def _kind(said: Settings, quantizer: str, metric: Metric) -> str:
     """Return which index one says that it is.  Raises FormatError if its codes are of another one."""
     kind = str(said.values.get("type"))
     # 0.15 says no more than that there is a graph

@@ -47,7 +47,7 @@ class Model:
         wide = self.centroids
         if wide.dtype == np.uint8:
             wide = as_floats(wide)
-        return Centroids.of(wide[None], by_product=self.settings.metric == "dot")
+        return Centroids.of(wide[None], by_product=self.settings.metric.is_product)
 
     def fits(self, other: Model) -> bool:
         """Return whether partitions and codes mean the same as those of another."""

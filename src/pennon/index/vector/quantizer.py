@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum, auto
+from enum import Enum, auto
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_ro
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
+from pennon.index.vector.metric import BOUNDED_KINDS, DistanceKind
 from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
@@ -26,19 +27,6 @@ Bytes2D = npt.NDArray[np.uint8]
 RowMask = npt.NDArray[np.uint8]
 Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
 """How far the nearest rows of each query are, which they are, and how many: see `keep_nearest` of the kernels."""
-
-
-class DistanceKind(IntEnum):
-    """How rows are compared: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
-
-    SQUARES = 0
-    PRODUCTS = 1
-    SQUARES_64 = 2
-    PRODUCTS_64 = 3
-    CODE_SQUARES = 4
-    CODE_PRODUCTS = 5
-    BITS = 6
-    TABLES = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,8 +294,7 @@ class PlainQueries:
     @property
     def order(self) -> ScanOrder:
         """See `QueryBatch.order`."""
-        # of the first two rows are cut, and left out by that
-        is_cut = self.asked.kind in {DistanceKind.SQUARES, DistanceKind.PRODUCTS}
+        is_cut = self.asked.kind in BOUNDED_KINDS
         return ScanOrder.NEAREST_THEN_REST if is_cut else ScanOrder.PARTITIONS
 
     def prepare(self, pairs: Pairs) -> PreparedScan:

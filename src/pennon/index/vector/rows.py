@@ -11,6 +11,7 @@ from pyarrow import types as t
 
 from pennon.index.row_set import Numbers
 from pennon.index.vector.lengths import normalized
+from pennon.index.vector.metric import Metric
 
 Matrix: TypeAlias = npt.NDArray[Any]
 """A vector a row, in the type of the column."""
@@ -33,11 +34,11 @@ def vector_type(kind: pa.DataType) -> Any:
     return kind.value_type if is_many(kind) else kind
 
 
-def usable(values: pa.Array[Any], rows: Numbers, metric: str) -> tuple[Matrix, Numbers]:
+def usable(values: pa.Array[Any], rows: Numbers, metric: Metric) -> tuple[Matrix, Numbers]:
     """Return the vectors that an index holds, and the number of the row of each.
 
-    NULLs are left out, and what has a NaN, an infinity or a NULL inside; with cosine zeros, too, and the others
-    get the length 1.
+    NULLs are left out, and what has a NaN, an infinity or a NULL inside; with a metric that normalises zeros, too, and the
+    others get the length 1.
     """
     if is_many(values.type):
         values, rows = _inner(values, rows)
@@ -54,7 +55,7 @@ def usable(values: pa.Array[Any], rows: Numbers, metric: str) -> tuple[Matrix, N
     if matrix.dtype.kind == "f":
         finite: Any = np.isfinite(matrix).all(axis=1)
         good &= finite
-    if metric == "cosine":
+    if metric.normalises:
         matrix, has_direction = normalized(matrix)
         good &= has_direction
     return (matrix, rows) if good.all() else (matrix[good], rows[good])

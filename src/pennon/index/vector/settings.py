@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-KINDS: Final = (
-    "IVF_FLAT",
-    "IVF_PQ",
-    "IVF_SQ",
-    "IVF_HNSW_FLAT",
-    "IVF_HNSW_PQ",
-    "IVF_HNSW_SQ",
-    "IVF_RQ",
-)
+from pennon.index.vector.kind import KIND
+from pennon.index.vector.metric import L2, Metric
+
+KINDS: Final = KIND.user_names
 """The kinds of indices of vectors, by the names that users call them."""
-METRICS: Final = ("l2", "cosine", "dot", "hamming")
-"""By their numbers in messages."""
 
 SAMPLE_RATE: Final = 256
 """Vectors that a centroid is trained on."""
@@ -42,7 +35,7 @@ class VectorSettings:
     """
 
     kind: str
-    metric: str = "l2"
+    metric: Metric = L2
     num_partitions: int | None = None
     partition_rows: int | None = None
     sub_vectors: int = 0

@@ -14,7 +14,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
 from pennon.errors import FormatError, UnsupportedError
-from pennon.index.vector.settings import METRICS
+from pennon.index.vector.metric import Metric, metric_numbered
 from pennon.proto import vector_index_pb2 as pb
 
 M = TypeVar("M", bound=Message)
@@ -71,7 +71,7 @@ class OldIndex:
     """An index of the first layout."""
 
     dimension: int
-    metric: str
+    metric: Metric
     partitions: Partitions
     codebook: Codebook
 
@@ -112,7 +112,8 @@ def parse_index(data: bytes) -> OldIndex:
     if stages != ["ivf", "pq"]:
         message = f"an index of the stages {stages} is not read, only one of ivf and pq"
         raise UnsupportedError(message)
-    if index.metric_type >= len(METRICS):
+    metric = metric_numbered(index.metric_type)
+    if metric is None:
         message = f"an index of metric {index.metric_type} is not known"
         raise FormatError(message)
     pq = index.stages[1].pq
@@ -122,7 +123,7 @@ def parse_index(data: bytes) -> OldIndex:
         values = np.array(pq.codebook, np.float32)
     codebook = Codebook(pq.num_bits or 8, pq.num_sub_vectors, pq.dimension, values)
     partitions = _partitions(index.stages[0].ivf, dimension=index.dimension)
-    return OldIndex(index.dimension, METRICS[index.metric_type], partitions, codebook)
+    return OldIndex(index.dimension, metric, partitions, codebook)
 
 
 def _partitions(ivf: pb.Ivf, centroids: Vectors | None = None, *, dimension: int = 0) -> Partitions:

@@ -24,7 +24,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import UNASSIGNED, Field, Schema
-from pennon.schema.version import V0_1, V2_2
+from pennon.schema.version import V0_1, Ability
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
@@ -102,7 +102,7 @@ def plan_null_columns(snapshot: Snapshot, arrow: pa.Schema) -> AddPlan:
         )
         raise UnsupportedError(message)
     manifest, version = snapshot.manifest, storage_version(snapshot.manifest)
-    if version < V2_2:
+    if not version.holds(Ability.GROWN_STRUCTS):
         return AddPlan(snapshot, _longer(snapshot, number_new_columns(manifest, arrow)), None)
     grown = grown_schema(manifest, arrow)
     check_writable(grown, version)

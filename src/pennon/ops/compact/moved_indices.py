@@ -13,7 +13,7 @@ import numpy as np
 
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.registry import kind_of, stores_row_ids
+from pennon.index.kinds import kind_of, stores_row_ids
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import of_fragments
 from pennon.ops.index.create import plan_like
@@ -66,7 +66,7 @@ def _groups_of(
 def _has_addresses(snapshot: Snapshot, index: Index) -> bool:
     """Return whether an index has the addresses of single rows, and is of a kind that can be made anew."""
     kind = kind_of(index)
-    if not index.is_vector and (kind is None or kind.making.by_zones):
+    if not index.is_vector and (kind is None or kind.by_zones):
         return False
     if index.name in SYSTEM or len(index.field_ids) != 1:
         return False

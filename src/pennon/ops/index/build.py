@@ -28,21 +28,14 @@ from pennon.errors import (
 )
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, made_now, whole_numbers
+from pennon.index.kind import ScalarKind
+from pennon.index.kinds import kind_of, rows_named, scalar_kind, stores_row_ids
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.registry import (
-    KINDS,
-    Kind,
-    kind_of,
-    rows_named,
-    stores_row_ids,
-    written_version,
-)
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
 from pennon.index.vector.build.train import Done
 from pennon.ops.bars import bar, counted
-from pennon.ops.index.kinds import user_name
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.plan.moved_rows import covered_now, has_all, moved_rows
 from pennon.scan.projection import MetaColumn, plan_scan_projection
@@ -89,9 +82,9 @@ class IndexBuild:
     is_part: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ScalarKind:
         """Return the kind of the index."""
-        return KINDS[self.message]
+        return scalar_kind(self.message)
 
     @property
     def type(self) -> pa.DataType:
@@ -120,7 +113,7 @@ class IndexBuild:
         """Make the segment of a group of fragments, and return its entry, which is not committed."""
         group = self.groups[number]
         new = self.files_of_group(number)
-        self.kind.making.write(self.values(group), self.type, new)
+        self.kind.build(self.values(group), self.type, new)
         return self.entry(new, [each.id for each in group])
 
     def merge(self, segments: Sequence[Index]) -> Index:
@@ -141,7 +134,7 @@ class IndexBuild:
                 raise UnsupportedError(message)
         new = self.new_files()
         olds = [OldIndex(self.files(each), self.kept(each)) for each in segments]
-        self.kind.making.rewrite(olds, self.type, new)
+        self.kind.merge(olds, self.type, new)
         there = {each.id for each in self.snapshot.manifest.fragments}
         covered = {n for each in segments for n in carried(self.snapshot, each) if n in there}
         return self.entry(new, covered)
@@ -150,7 +143,7 @@ class IndexBuild:
         """Make a segment anew whose rows were moved, and return its entry; raises as `merge` does."""
         new = self.new_files()
         old = OldIndex(self.files(segment), moves)
-        self.kind.making.rewrite([old], self.type, new)
+        self.kind.merge([old], self.type, new)
         return self.entry(new, segment.fragment_ids or frozenset())
 
     def files(self, segment: Index) -> IndexFiles:
@@ -176,16 +169,13 @@ class IndexBuild:
     @property
     def index_version(self) -> int:
         """Return the version of the index."""
-        making, has_ids = self.kind.making, self.snapshot.manifest.has_stable_row_ids
-        if making.version_of is not None:
-            return making.version_of(self.parameters)
-        return written_version(self.message, has_stable_row_ids=has_ids)
+        has_ids = self.snapshot.manifest.has_stable_row_ids
+        return self.kind.written_version(self.parameters, has_stable_row_ids=has_ids)
 
     @property
     def details(self) -> tuple[str, bytes]:
         """Return what its entry says of it, and the name of that message."""
-        making = self.kind.making
-        return f"/{making.package}.{self.message}", making.details(self.parameters)
+        return self.kind.described(self.parameters)
 
     def new_files(self, name: str | None = None) -> NewFiles:
         """Return the folder of a new segment, of all of the index if it has no name."""
@@ -266,7 +256,7 @@ def _numbers_of(segment: Index) -> str:
 
 def _is_by_zones(segment: Index) -> bool:
     kind = kind_of(segment)
-    return kind is not None and kind.making.by_zones
+    return kind is not None and kind.by_zones
 
 
 def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
@@ -356,9 +346,9 @@ def plan_build(
     leaf = leaf_of(schema, column)
     arrow = field_to_arrow(leaf).type
     check_type(message, column, arrow)
-    making = KINDS[message].making
-    if making.check is not None:
-        making.check(parameters, column, arrow)
+    check = scalar_kind(message).parameters.check
+    if check is not None:
+        check(parameters, column, arrow)
     groups = groups_of_index(snapshot, leaf, message, fragments)
     path = path_of(schema, leaf)
     return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
@@ -366,19 +356,21 @@ def plan_build(
 
 def check_parameters(message: str, parameters: Mapping[str, Any]) -> None:
     """Raise ArgumentError for parameters that a kind does not have, unless it checks them itself."""
-    making = KINDS[message].making
-    unknown = sorted(parameters.keys() - making.known)
-    if unknown and making.check is None:
-        known = ", ".join(sorted(making.known)) or "no parameters"
-        text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}{did_you_mean(unknown[0], making.known)}"
+    kind = scalar_kind(message)
+    names = kind.parameters.names
+    unknown = sorted(parameters.keys() - names)
+    if unknown and kind.parameters.check is None:
+        known = ", ".join(sorted(names)) or "no parameters"
+        hint = did_you_mean(unknown[0], names)
+        text = f"a {kind.user_names[0]} index has {known}, and no {', '.join(unknown)}{hint}"
         raise ArgumentError(text)
 
 
 def check_type(message: str, column: str, arrow: pa.DataType) -> None:
     """Raise ColumnTypeError for values that a kind does not take."""
-    making = KINDS[message].making
-    if not making.takes(storage_type(arrow)):
-        text = f"{user_name(message)} index column {column} must be {making.types}, but got {arrow}"
+    kind = scalar_kind(message)
+    if not kind.takes(storage_type(arrow)):
+        text = f"{kind.user_names[0]} index column {column} must be {kind.types}, but got {arrow}"
         raise ColumnTypeError(text)
 
 
@@ -388,7 +380,7 @@ def groups_of_index(
     """Return some fragments, by default all, as they are sorted together for an index of a kind on a field."""
     chosen = snapshot.manifest.fragments if fragments is None else fragments
     value_bytes = row_bytes(pa.schema([field_to_arrow(leaf)]))
-    width = value_bytes + _NUMBER_BYTES + KINDS[message].making.row_bytes
+    width = value_bytes + _NUMBER_BYTES + scalar_kind(message).row_bytes
     return tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
 
 

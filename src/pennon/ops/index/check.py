@@ -26,13 +26,12 @@ from pennon.errors import FormatError, LanceError
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import Question, ScalarIndex, Values, is_nan
 from pennon.index.files import IndexFiles
-from pennon.index.registry import kind_of, rows_named, stores_row_ids
+from pennon.index.kinds import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import Numbers
 from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.inverted import Inverted
 from pennon.index.vector.build.opened_index import open_stored
 from pennon.index.vector.build.partitions import sorted_by_partition
-from pennon.index.vector.distance import DOT
 from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import plan_like
 from pennon.ops.index.vectors import has_vectors
@@ -217,7 +216,7 @@ def _in_partitions(
     stored, by_ids = open_stored(files), snapshot.manifest.has_stable_row_ids
     coded = sorted_by_partition(iter([values]), build.trained)
     settings = stored.model.settings
-    if settings.quantizer == "PQ" and settings.metric == DOT:
+    if settings.quantizer == "PQ" and not settings.metric.codes_residuals:
         # pylance codes rows that come later otherwise than those that it trained on
         named = rows_named(index, files).numbers()
         found: list[bool] = np.isin(coded.coded.rows, _present(snapshot, index, named)).tolist()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, FormatError, IndexExistsError, UnsupportedError
-from pennon.index.registry import KINDS
+from pennon.index.kinds import kind_called, newest_of, scalar_kind
 from pennon.index.text.documents import is_json
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import (
@@ -22,7 +22,6 @@ from pennon.ops.index.build import (
     plan_build,
 )
 from pennon.ops.index.json_build import JsonChoices, plan_json
-from pennon.ops.index.kinds import message_name
 from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -82,11 +81,11 @@ def plan_index(
         name = name or new_name(schema, leaf, "", others)
         planned = plan_json(snapshot, column, name, choices, fragments)
         return planned if fragments is not None and not fragments else planned.inferred()
-    message = message_name(kind)
+    chosen = kind_called(kind)
     if name is None:
-        ending = KINDS[message].making.ending(parameters)
-        name = new_name(schema, leaf, message, indices, ending)
-    return plan_build(snapshot, column, message, name, parameters, fragments)
+        ending = chosen.parameters.name_ending(parameters)
+        name = new_name(schema, leaf, chosen.details, indices, ending)
+    return plan_build(snapshot, column, chosen.details, name, parameters, fragments)
 
 
 def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
@@ -165,12 +164,12 @@ def plan_like(
     json = json_target(like)
     if json is not None:
         return _plan_like_json(snapshot, path, like, json, fragments, with_parameters)
-    making = KINDS[like.type_name].making
-    found = making.chosen_of(b"" if like.details is None else like.details[1])
+    parameters = scalar_kind(like.type_name).parameters
+    found = parameters.of_details(b"" if like.details is None else like.details[1])
     build = plan_build(snapshot, path, like.type_name, like.name, found, fragments)
     if not with_parameters:
         return build
-    found = making.parameters_of(build.files(like))
+    found = parameters.of_files(build.files(like))
     return plan_build(snapshot, path, like.type_name, like.name, found, fragments)
 
 
@@ -187,10 +186,11 @@ def _check_entry(snapshot: Snapshot, index: Index) -> None:
     kind = field_to_arrow(leaf_of_index(snapshot.manifest.schema, index)).type
     json = json_target(index)
     message = index.type_name if json is None else json[1].type_name
-    if message not in KINDS:
+    made = newest_of(index)
+    if made is None:
         text = f"the index {index.name!r} is of a kind that Pennon does not make: {message}"
         raise UnsupportedError(text)
-    fits = KINDS[message].making.takes(storage_type(kind)) if json is None else is_json(kind)
+    fits = made.takes(storage_type(kind)) if json is None else is_json(kind)
     if not fits:
         text = f"the index {index.name!r} is of kind {message}, which no column of {kind} has"
         raise FormatError(text)
@@ -207,7 +207,7 @@ def _plan_like_json(
     message = json[1].type_name
     build = plan_json(snapshot, path, like.name, JsonChoices(json[0], message, {}), fragments)
     if with_parameters:
-        parameters = KINDS[message].making.parameters_of(build.files(like))
+        parameters = scalar_kind(message).parameters.of_files(build.files(like))
         build = dataclasses.replace(build, parameters=dict(parameters))
     return build.inferred() if any(build.groups) else build
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pennon.errors import ArgumentError, ColumnTypeError, FormatError
 from pennon.expr.functions.json import path_value
 from pennon.index.base import Values
+from pennon.index.kinds import SCALAR_KINDS, kind_called
 from pennon.index.row_map import RowMap
 from pennon.index.text.documents import is_json
 from pennon.ops.index.build import (
@@ -26,7 +27,6 @@ from pennon.ops.index.build import (
     leaf_of,
     path_of,
 )
-from pennon.ops.index.kinds import message_name, user_name
 from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -34,7 +34,6 @@ from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 from pennon.table.json_index_wire import json_details
 
-_TARGETS: Final = frozenset({"BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "NGRAM"})
 _WHOLE: Final = 1 << 63
 _TYPES: Final[Mapping[type, pa.DataType]] = {
     bool: pa.bool_(),
@@ -64,10 +63,11 @@ class JsonChoices:
                 f"{', '.join(sorted(chosen)) or 'none'}"
             )
             raise ArgumentError(message)
-        kind = message_name(target)
-        if user_name(kind) not in _TARGETS:
+        kind = kind_called(target)
+        if not kind.may_be_json_target:
+            names = sorted(each.user_names[0] for each in SCALAR_KINDS if each.may_be_json_target)
             message = (
-                f"an index on a path of JSON is one of {', '.join(sorted(_TARGETS))}, and not {target!r}; "
+                f"an index on a path of JSON is one of {', '.join(names)}, and not {target!r}; "
                 "INVERTED is made of the JSON column itself"
             )
             raise ArgumentError(message)
@@ -76,8 +76,8 @@ class JsonChoices:
             path_value("{}", path)
         except (ValueError, TypeError) as error:
             raise ArgumentError(str(error)) from error
-        check_parameters(kind, found)
-        return cls(path, kind, found)
+        check_parameters(kind.details, found)
+        return cls(path, kind.details, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,7 @@ class JsonBuild(IndexBuild):
     @property
     def details(self) -> tuple[str, bytes]:
         """See `IndexBuild.details`."""
-        making = self.kind.making
-        url = f"/{making.package}.{self.message}"
-        return json_details(self.json_path, (url, making.details(self.parameters)))
+        return json_details(self.json_path, self.kind.described(self.parameters))
 
     def values_of(self, column: Iterator[Values]) -> Iterator[Values]:
         """See `IndexBuild.values_of`.  Raises ArgumentError for a value of another type."""
@@ -156,7 +154,7 @@ class JsonBuild(IndexBuild):
 
     def stored_type(self, segment: Index) -> pa.DataType | None:
         """Return of what type the values of a segment are; None where its files do not say."""
-        if user_name(self.message) == "BLOOMFILTER":
+        if not self.kind.tells_type:
             return None
         opened: Any = self.kind.open(self.files(segment), self.values_type)
         found: pa.DataType = opened.column.type

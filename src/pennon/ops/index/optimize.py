@@ -10,7 +10,7 @@ from typing import Final
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
-from pennon.index.registry import kind_of, rows_named, stores_row_ids
+from pennon.index.kinds import kind_of, rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.check import wrong_segments

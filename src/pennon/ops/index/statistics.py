@@ -15,7 +15,7 @@ from pyarrow import types as t
 
 from pennon.core.units import FieldId
 from pennon.errors import ConflictError
-from pennon.index.registry import KINDS
+from pennon.index.scalar import zone_map
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder
 from pennon.ops.index.create import build_index, plan_index
@@ -67,4 +67,4 @@ def _has_statistics(column: Field) -> bool:
     """Return whether a column has values whose bounds serve: not bytes, which may be large."""
     kind = storage_type(field_to_arrow(column).type)
     is_bytes = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind)
-    return bool(KINDS[_MESSAGE].making.takes(kind) and (t.is_decimal(kind) or not is_bytes))
+    return bool(zone_map.KIND.takes(kind) and (t.is_decimal(kind) or not is_bytes))

@@ -18,7 +18,7 @@ from pyarrow.fs import FileSystem
 
 from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, UnsupportedError
-from pennon.index.vector.distance import L2, metric_named
+from pennon.index.vector.metric import L2, Metric, metric_named
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
 from pennon.index.vector.settings import KINDS, Graph, VectorSettings
 from pennon.ops.index.vector_build import Given
@@ -136,7 +136,7 @@ def _vector(column: str, kind: pa.DataType, sub_vectors: Any) -> Any:
     return vector
 
 
-def _metric(metric: Any) -> str:
+def _metric(metric: Any) -> Metric:
     found = L2 if metric is None else metric_named(metric)
     if found is None:
         message = f"Metric {metric} not supported."
@@ -193,7 +193,7 @@ def _number(key: str, value: Any) -> int:
 
 
 def _settings(
-    name: str, metric: str, numbers: Mapping[str, int], *, is_plain: bool
+    name: str, metric: Metric, numbers: Mapping[str, int], *, is_plain: bool
 ) -> VectorSettings:
     quantizer = name.rpartition("_")[2]
     bits = numbers.get("num_bits", 5 if quantizer == "RQ" else 8)
@@ -249,11 +249,11 @@ def _check_fit(column: str, settings: VectorSettings, kind: pa.DataType) -> None
     if is_bits and settings.quantizer != "FLAT":
         message = f"{settings.quantizer} builder: unsupported data type: UInt8; column {column} has IVF_FLAT and IVF_HNSW_FLAT"
         raise ArgumentError(message)
-    if is_bits != (settings.metric == "hamming"):
+    if is_bits != settings.metric.is_of_bits:
         element = "UInt8" if is_bits else str(vector.value_type).replace("halffloat", "float16")
         message = f"Unsupported training sample type {element} with metric {settings.metric}: column {column}"
         raise ArgumentError(message)
-    if is_many(kind) and settings.metric != "cosine":
+    if is_many(kind) and not settings.metric.normalises:
         message = f"multivector type supports only cosine distance, and column {column} is one: got {settings.metric}"
         raise NoSuchIndexError(message)
     if settings.quantizer == "RQ" and vector.list_size % 8:

@@ -27,6 +27,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
+from pennon.expr.evaluate import is_constant
 from pennon.expr.tree import (
     Call,
     Column,
@@ -37,11 +38,12 @@ from pennon.expr.tree import (
 )
 from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
+from pennon.index.kind import ScalarKind
+from pennon.index.kinds import SCALAR_KINDS, kind_of, stores_row_ids
 from pennon.index.moved_rows import MovedRows
-from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.plan.index_words import shown
-from pennon.scan.plan.json_index import is_answered, of_json_path
+from pennon.scan.plan.json_index import of_json_path
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
 from pennon.scan.read.chosen_rows import rows_of_tasks
@@ -56,10 +58,7 @@ from pennon.table.json_index_wire import json_target
 T = TypeVar("T")
 
 UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
-_UNSTEADY: Final = frozenset(
-    {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
-)
-_ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
+_ORDER: Final = {kind.name: rank for rank, kind in enumerate(SCALAR_KINDS)}
 INDICES: Final[Key[Mapping[FieldId, Sequence[ColumnIndex]]]] = Key("indices")
 INDEX_PARTS: Final[Key[Remember]] = Key("index parts")
 COVERAGE: Final[Key[_Covered]] = Key("coverage")
@@ -71,7 +70,7 @@ class ColumnIndex:
     """An index on a column, or on what lies at a path of a JSON column, with its segments."""
 
     name: str
-    kind: Kind
+    kind: ScalarKind
     segments: tuple[Index, ...]
     json_path: str | None = None
 
@@ -79,7 +78,7 @@ class ColumnIndex:
         """Return the question that a condition makes to it; None if it cannot answer."""
         if self.json_path is not None:
             asked = of_json_path(condition, self.json_path)
-            if asked is None or not is_answered(self.kind):
+            if asked is None or not self.kind.tells_type:
                 return None
             condition = asked
         versions = (each.index_version for each in self.segments)
@@ -263,7 +262,7 @@ class _Planner:
 
     def _leaf(self, node: Expression) -> Leaf | None:
         paths = paths_of(node)
-        if len(paths) != 1 or _is_unsteady(node):
+        if len(paths) != 1 or not is_constant(node):
             return None
         for index in self._indices.get(self._field_id(paths[0]), ()):
             asked = index.asked_of(node)
@@ -332,14 +331,12 @@ def _negated(node: Expression) -> Expression | None:
     return Call("OR" if node.function == "AND" else "AND", parts, node.type)
 
 
-def _is_unsteady(node: Expression) -> bool:
-    return any(isinstance(e, Call) and e.function in _UNSTEADY for e in nodes_of(node))
-
-
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> OpenIndex:
+def open_index(
+    snapshot: Snapshot, segment: Index, kind: ScalarKind, column: pa.DataType
+) -> OpenIndex:
     """Return a segment of an index on a column of a type, opened now or before.
 
     Raises FormatError, NotFoundError or UnsupportedError if it cannot be read.

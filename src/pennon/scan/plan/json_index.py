@@ -13,18 +13,9 @@ from dataclasses import replace
 from typing import Final
 
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.registry import Kind
 
 _GETS: Final = frozenset({"json_get_int", "json_get_string", "json_get_float", "json_get_bool"})
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def is_answered(kind: Kind) -> bool:
-    """Return whether an index on a path can be asked: the files of a BLOOMFILTER do not tell the type of values.
-
-    Of whole numbers it has other hashes than of the same as floating-point ones.  Source: ledger F-602.
-    """
-    return kind.name != "BloomFilter"
 
 
 def of_json_path(node: Expression, path: str) -> Expression | None:

@@ -16,9 +16,8 @@ from pyarrow import types as t
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.registry import KINDS, kind_of
+from pennon.index.kinds import kind_of, newest_of
 from pennon.index.text.parameters import METADATA
-from pennon.scan.plan.json_index import is_answered
 from pennon.scan.plan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -59,15 +58,15 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     if index.name in SYSTEM:
         return None
     kind, json = kind_of(index), json_target(index)
-    if json is not None and kind is not None and not is_answered(kind):
+    if json is not None and kind is not None and not kind.tells_type:
         return f"a {kind.name} on a path of JSON does not say of which type its values are"
     if kind is None:
+        newest = newest_of(index)
         index = index if json is None else json[1]
-        newest = KINDS.get(index.type_name)
         name = index.type_name or "an unknown kind"
         if newest is None:
             return f"Pennon searches no index of {name}"
-        return f"it is of version {index.index_version}; Pennon knows {newest.name} up to {newest.version}"
+        return f"it is of version {index.index_version}; Pennon knows {newest.name} up to {newest.reads}"
     column = _type_of(snapshot, index.field_ids[0]) if len(index.field_ids) == 1 else None
     if column is None or index.fragment_ids is None:
         return "it does not say which column, or which fragments, it is of"

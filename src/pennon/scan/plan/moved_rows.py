@@ -11,8 +11,8 @@ import numpy as np
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
+from pennon.index.kinds import kind_of, rows_named, stores_row_ids
 from pennon.index.moved_rows import NONE_MOVED, MovedRows
-from pennon.index.registry import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import RowSet
 from pennon.scan.read.fragment_reader import live_addresses
 from pennon.scan.snapshot import Key, Snapshot

@@ -30,7 +30,12 @@ class AddedColumns:
 
 
 class RowSearch(Protocol):
-    """A search that a scan is asked for; `pennon.scan.search.kinds` has the source of rows that runs it."""
+    """A search that a scan is asked for; `pennon.scan.search.kinds` runs its source of rows."""
+
+    @property
+    def source(self) -> str:
+        """Return what binds the search, below `pennon.scan.search`: ``nearest:NearestSource``."""
+        ...
 
     @property
     def prefilter(self) -> bool:
@@ -67,6 +72,11 @@ class TextSearch:
     prefilter: bool = False
     is_fast: bool = False
     is_scored: bool = True
+
+    @property
+    def source(self) -> str:
+        """See `pennon.scan.plan.row_search.RowSearch`."""
+        return "full_text:TextSource.of"
 
     @property
     def added(self) -> AddedColumns:

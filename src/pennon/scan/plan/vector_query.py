@@ -20,7 +20,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
-from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
+from pennon.index.vector.distance import is_element
+from pennon.index.vector.metric import ALL_PARTITIONS, Metric, metric_of
 from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -43,13 +44,7 @@ _ADDED: Final = {
     for is_scored in (False, True)
 }
 """The columns that a search adds: by whether it has many queries, and whether distances are shown."""
-ALL_PARTITIONS: Final = (1 << 31) - 1
 _MODES: Final = ("fast", "normal", "accurate")
-_PROBES: Final = {
-    L2: ((1, 5), (10, 6), (100, 11), (200, 15), (500, 22), (1000, 29), (math.inf, 98)),
-    COSINE: ((1, 4), (10, 8), (100, 11), (200, 18), (500, 28), (1000, 34), (math.inf, 104)),
-}
-"""Partitions that a search of up to so many rows begins with; with other metrics all.  Reference, 6.3."""
 VECTOR_COLUMN: Final[Key[VectorColumn]] = Key("vector column")
 
 
@@ -111,7 +106,7 @@ class VectorSearch:
     queries: npt.NDArray[np.float64]
     is_batch: bool = False
     k: int | None = None
-    metric: str | None = None
+    metric: Metric | None = None
     minimum: int | None = None
     maximum: int | None = None
     ef: int | None = None
@@ -125,14 +120,18 @@ class VectorSearch:
     is_scored: bool = True
 
     @property
+    def source(self) -> str:
+        """See `pennon.scan.plan.row_search.RowSearch`."""
+        return "nearest:NearestSource"
+
+    @property
     def added(self) -> AddedColumns:
-        """See `pennon.scan.plan.query.RowSearch`."""
+        """See `pennon.scan.plan.row_search.RowSearch`."""
         return _ADDED[self.is_batch, self.is_scored]
 
-    def probes(self, k: int, metric: str) -> Probes:
+    def probes(self, k: int, metric: Metric) -> Probes:
         """Return how much of an index is searched for ``k`` rows."""
-        table = _PROBES.get(metric, ((math.inf, ALL_PARTITIONS),))
-        begin = next(number for most, number in table if k <= most)
+        begin = next(number for most, number in metric.probes if k <= most)
         if self.effort is not None and self.effort <= 0.5:
             begin = math.ceil(begin ** (2 * self.effort))
         elif self.effort is not None:

@@ -42,7 +42,7 @@ from pennon.schema.blob import holds_blobs_v2
 from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
-from pennon.schema.version import V2_2
+from pennon.schema.version import Ability
 from pennon.schema.width import row_bytes
 from pennon.table.blob_table import is_stored_apart
 from pennon.table.fragment import Fragment
@@ -324,7 +324,7 @@ def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -
 
 def _reader_of(opened: OpenFile, field: Field, columns: FileColumns) -> ReadRows:
     """Return what reads a field of a file; of one before 2.2, blobs are of version 1."""
-    if field.children and opened.data.version < V2_2:
+    if field.children and not opened.data.version.holds(Ability.BLOBS_V2):
         before = as_described_before(field)
         if before is not field:
             read = opened.data.field_reader(before, columns.column_of)

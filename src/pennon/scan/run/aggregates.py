@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, ColumnTypeError
-from pennon.index.registry import KINDS
+from pennon.index.scalar import zone_map
 from pennon.index.scalar.zone_map import described
 from pennon.scan.plan.exact_bounds import split_by_statistics
 from pennon.scan.projection import plan_scan_projection
@@ -91,7 +91,7 @@ def aggregates_of(
 def _ordered(snapshot: Snapshot, column: str) -> Field:
     path = resolve(snapshot.manifest.schema, quoted(column))
     kind = field_to_arrow(path[0]).type
-    if not KINDS["ZoneMapIndexDetails"].making.takes(kind):
+    if not zone_map.KIND.takes(kind):
         message = f"column {column!r} of {kind} has values without an order: no aggregates"
         raise ColumnTypeError(message)
     return path[0]

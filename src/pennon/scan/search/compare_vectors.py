@@ -18,7 +18,8 @@ from pennon.core.thread_places import processors
 from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.index.vector.base import Floats2D
-from pennon.index.vector.distance import as_stored, check_metric, distances, matrix_of
+from pennon.index.vector.distance import as_stored, distances, matrix_of
+from pennon.index.vector.metric import Metric, check_metric
 from pennon.index.vector.search.top_k import NOTHING, Best, Neighbours, nearest_of
 from pennon.scan.plan.query import BoundQuery, plan_query
 from pennon.scan.plan.take_plan import plan_projection
@@ -47,12 +48,12 @@ class Comparison:
 
     column: VectorColumn
     queries: Floats2D
-    metric: str
+    metric: Metric
     lower: float | None = None
     upper: float | None = None
 
     @classmethod
-    def of(cls, asked: VectorSearch, metric: str) -> Comparison:
+    def of(cls, asked: VectorSearch, metric: Metric) -> Comparison:
         """Return what a search compares.  Raises ArgumentError if the vectors have no such distance."""
         column = asked.column
         check_metric(metric, column.element)

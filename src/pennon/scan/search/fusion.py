@@ -108,6 +108,11 @@ class HybridSearch:
     fusion: Fusion
 
     @property
+    def source(self) -> str:
+        """See `pennon.scan.plan.row_search.RowSearch`."""
+        return "fusion:HybridSource"
+
+    @property
     def prefilter(self) -> bool:
         """Return True: the condition is for what each of the two finds, and not for the rows of both."""
         return True

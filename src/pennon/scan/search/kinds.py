@@ -1,31 +1,23 @@
-"""The kinds of searches, and the source of rows that runs each."""
+"""The answer to a search: its source of rows, which the search names, behind the one pipeline."""
 
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from pennon.scan.answer import Answer
 from pennon.scan.plan.query import ScanOptions
-from pennon.scan.plan.row_search import RowSearch, TextSearch
+from pennon.scan.plan.row_search import RowSearch
 from pennon.scan.snapshot import Snapshot
 
 
 def answer_search(snapshot: Snapshot, options: ScanOptions, search: RowSearch) -> Answer[Any]:
-    """Return the answer to the search of a scan.  Raises ArgumentError for one that cannot be answered."""
-    if isinstance(search, TextSearch):
-        from pennon.scan.search.full_text import TextSource  # noqa: PLC0415 - saves what searches vectors
+    """Return the answer to the search of a scan.  Raises ArgumentError for one that cannot be answered.
 
-        return Answer(snapshot, options, partial(TextSource.of, asked=search))
-    from pennon.scan.plan.vector_query import VectorSearch  # noqa: PLC0415 - as above
-
-    if isinstance(search, VectorSearch):
-        from pennon.scan.search.nearest import NearestSource  # noqa: PLC0415 - saves what searches texts
-
-        return Answer(snapshot, options, partial(NearestSource, asked=search))
-    from pennon.scan.search.fusion import HybridSearch, HybridSource  # noqa: PLC0415 - saves what searches texts
-
-    if isinstance(search, HybridSearch):
-        return Answer(snapshot, options, partial(HybridSource, asked=search))
-    message = f"a scan searches for a vector or a text, and not for a {type(search).__name__}"
-    raise TypeError(message)
+    A search of texts loads nothing that compares vectors, and the other way round.
+    """
+    module, _, name = search.source.partition(":")
+    source = attrgetter(name)(import_module(f"pennon.scan.search.{module}"))
+    return Answer(snapshot, options, partial(source, asked=search))

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
 from pennon.index.vector.base import Probes
-from pennon.index.vector.distance import default_metric
+from pennon.index.vector.metric import default_metric
 from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.answer import Found
 from pennon.scan.plan.query import ColumnOrdering, ScanOptions
@@ -135,16 +135,16 @@ class NearestSource:
         if indices is not None:
             wanted = k * (asked.refine_factor or 1)
             if compared or asked.refine_factor is not None:
-                above.append(Plan(CompareVectors(comparison.metric, queries)))
+                above.append(Plan(CompareVectors(comparison.metric.name, queries)))
             probes = asked.probes(wanted, comparison.metric)
             segments = len(indices.segments)
             step = SearchVectorIndex(
-                indices.name, wanted, segments, comparison.metric, probes, queries
+                indices.name, wanted, segments, comparison.metric.name, probes, queries
             )
             below.append(Plan(step))
         if compared:
             path = asked.column.path
-            below.append(Plan(CompareVectors(comparison.metric, queries, path, len(compared))))
+            below.append(Plan(CompareVectors(comparison.metric.name, queries, path, len(compared))))
         return chained(above, fed_by(below, self._scope.steps()))
 
 

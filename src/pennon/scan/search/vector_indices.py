@@ -26,7 +26,8 @@ from pennon.errors import ColumnTypeError, FormatError, NotFoundError, Unsupport
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import SearchResult, VectorIndex
-from pennon.index.vector.distance import COSINE, HAMMING, default_metric
+from pennon.index.vector.kind import KIND
+from pennon.index.vector.metric import Metric, default_metric
 from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
 from pennon.scan.plan.index_lookup import remember_parts
@@ -40,7 +41,7 @@ from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-_NEWEST: Final = 2
+_NEWEST: Final = KIND.reads
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _OVERFETCH: Final = 10
 """So many times ``k`` vectors are asked for where a row is a list of them."""
@@ -62,7 +63,7 @@ class VectorIndices:
     """An index on a column, with those of its segments that can be searched by one metric."""
 
     name: str
-    metric: str
+    metric: Metric
     segments: tuple[Segment, ...]
 
     @property
@@ -156,7 +157,7 @@ def _check_fit(segment: Index, opened: VectorIndex, column: VectorColumn) -> Non
             f"{column.dimension}; make the index anew"
         )
         raise FormatError(message)
-    if (opened.metric == HAMMING) != (default_metric(column.element) == HAMMING):
+    if opened.metric.is_of_bits != default_metric(column.element).is_of_bits:
         where = f"the index {segment.name!r} ({segment.folder})"
         message = (
             f"{where} is by {opened.metric}, which vectors of {column.element} in column {column.path!r} have no index "
@@ -230,7 +231,7 @@ def _answerable(comparison: Comparison) -> Int64Array:
     """Return the numbers of the queries that are near to anything."""
     queries = comparison.queries
     is_right: Mask = np.asarray(np.isfinite(queries).all(1))
-    if comparison.metric == COSINE:
+    if comparison.metric.normalises:
         is_right &= queries.any(1)
     return is_right.nonzero()[0]
 

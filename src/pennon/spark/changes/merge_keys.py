@@ -26,7 +26,8 @@ from pyspark.sql import types as st
 from sqlglot import exp
 
 from pennon.expr.tree import Call, Column, Expression, Literal, is_among
-from pennon.index.registry import kind_of
+from pennon.index.kind import LookupCost, ScalarKind
+from pennon.index.kinds import kind_of
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.page_statistics import read_bounds_of
 from pennon.scan.plan.query import ScanOptions, bind_condition, bind_query, choose_rows
@@ -49,9 +50,6 @@ MOST_KEYS: Final = 1000
 """So many keys are asked for one by one; of more, the range."""
 _OTHER_KEYS: Final = "pennon: the source of a merge has other keys than it had before"
 _WHOLE: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
-_ASKED: Final = frozenset({"BTree", "Bitmap", "BloomFilter", "ZoneMap"})
-_BY_RANGE: Final = frozenset({"ZoneMap"})
-"""Indices whose answer to a range is as long as the table has zones, not rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +181,9 @@ def matching_tasks(snapshot: Snapshot, name: str, keys: SourceKeys) -> Sequence[
     condition = fitting.condition(column)
     query = bind_query(snapshot, ScanOptions(columns=(name,)))
     bound = bind_condition(snapshot, SqlPredicate(str(condition), condition), query.source)
-    asks = not keys.is_range or _index_kinds(snapshot, field) <= _BY_RANGE
+    asks = not keys.is_range or all(
+        kind.lookup_cost is LookupCost.RANGE for kind in _kinds_asked(snapshot, field)
+    )
     found = choose_rows(replace(query, condition=bound, uses_indices=asks), plan_tasks(snapshot))
     if all(task.chosen is None for task in found):
         return found
@@ -284,14 +284,14 @@ def _is_same_kind(field: Field, given: st.DataType) -> bool:
 def knows_keys(snapshot: Snapshot, name: str) -> bool:
     """Return whether an index, or statistics of the first or the last fragment, know a column's values."""
     field = _field(snapshot, name)
-    if _index_kinds(snapshot, field):
+    if _kinds_asked(snapshot, field):
         return True
     tasks = plan_tasks(snapshot)
     ends = tasks[:: max(len(tasks) - 1, 1)]
     return any(read_bounds_of(snapshot, each, {(name,): field}) for each in ends)
 
 
-def _index_kinds(snapshot: Snapshot, field: Field) -> set[str]:
+def _kinds_asked(snapshot: Snapshot, field: Field) -> set[ScalarKind]:
     mine = (each for each in known_indices(snapshot) if each.field_ids == (field.id,))
     kinds = (kind_of(each) for each in mine)
-    return {kind.name for kind in kinds if kind is not None} & _ASKED
+    return {kind for kind in kinds if kind and kind.lookup_cost is not LookupCost.NONE}

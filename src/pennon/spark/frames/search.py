@@ -25,7 +25,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError, ColumnTypeError
-from pennon.index.vector.distance import check_metric, default_metric
+from pennon.index.vector.metric import check_metric, default_metric
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
 from pennon.scan.read.tasks import ScanTask, plan_tasks
@@ -89,9 +89,10 @@ def nearest_frame(
     asked = vector_search(snapshot, path, [0.0] * size, **{"k": wanted, **search})
     asked = replace(asked, prefilter=prefilter, is_fast=fast_search)
     indices = find_index(snapshot, asked)
-    metric = asked.metric or (None if indices is None else indices.metric)
-    asked = replace(asked, metric=metric or default_metric(asked.column.element))
-    check_metric(asked.metric or "", asked.column.element)
+    element = asked.column.element
+    metric = asked.metric or (default_metric(element) if indices is None else indices.metric)
+    check_metric(metric, element)
+    asked = replace(asked, metric=metric)
     named = _query_column(queries, asked.column, vector)
     _check_lengths(queries, named, asked.column)
     options = ScanOptions(

@@ -27,7 +27,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, V2_2, FileVersion
+from pennon.schema.version import V0_1, Ability, FileVersion
 from pennon.spark.arrow_convert import convert_column
 from pennon.spark.history import HistoryEntry, written_metrics
 from pennon.table.field_ids import highest_field_id
@@ -111,7 +111,7 @@ def _is_rewritten(old: Field, new: Field, version: FileVersion) -> bool:
     """Return whether files must hold a column anew; one that was void has no values, and needs no file."""
     if old == new or old.logical_type == "null":
         return False
-    return version < V2_2 or not _ids(old) <= _ids(new)
+    return not version.holds(Ability.GROWN_STRUCTS) or not _ids(old) <= _ids(new)
 
 
 def _plan_rewrite(

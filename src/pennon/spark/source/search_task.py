@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, FormatError, LanceError
+from pennon.index.vector.metric import default_metric
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
 from pennon.scan.answer import Answer, Found
 from pennon.scan.plan.query import ScanOptions
@@ -99,7 +100,7 @@ class VectorParts:
         asked = replace(self.asked, queries=queries, is_batch=are_many)
         before = self.options.predicate if asked.prefilter else None
         scope = Scope(self.snapshot, before, uses_indices=self.options.uses_indices)
-        comparison = Comparison.of(asked, asked.metric or "")
+        comparison = Comparison.of(asked, asked.metric or default_metric(asked.column.element))
         if number < len(self.compared):
             query = vectors_query(scope, comparison).over(self.compared[number])
             return search_rows(query, comparison, self.k)

@@ -1,4 +1,4 @@
-"""Metrics, and vectors of every type as rows of numbers."""
+"""Distances, and vectors of every type as rows of numbers."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.errors import ArgumentError
 from pennon.index.vector.distance import (
     as_stored,
-    check_metric,
-    default_metric,
     distances,
     matrix_of,
-    metric_of,
 )
-
-
-def test_names_of_metrics() -> None:
-    assert [metric_of(name) for name in ("L2", "Euclidean", "COSINE", "dot", "Hamming")] == [
-        "l2",
-        "l2",
-        "cosine",
-        "dot",
-        "hamming",
-    ]
-    with pytest.raises(ArgumentError, match="Metric type 'foo' is not supported"):
-        metric_of("foo")
-    assert default_metric(pa.uint8()) == "hamming"
-    assert default_metric(pa.int8()) == "l2"
-    with pytest.raises(ArgumentError, match="hamming does not support float vectors"):
-        check_metric("hamming", pa.float32())
+from pennon.index.vector.metric import (
+    DOT,
+    HAMMING,
+    L2,
+)
 
 
 def vectors(values: list[list[float | None] | None], element: pa.DataType) -> pa.Array:
@@ -39,7 +24,7 @@ def vectors(values: list[list[float | None] | None], element: pa.DataType) -> pa
 
 def test_a_slice_is_the_slice_and_not_copied() -> None:
     whole = vectors([[0, 1], [2, 3], [4, 5]], pa.float32())
-    matrix, valid = matrix_of(whole.slice(1), "l2")
+    matrix, valid = matrix_of(whole.slice(1), L2)
     np.testing.assert_array_equal(matrix, [[2, 3], [4, 5]])
     assert valid is None
     memory = whole.values.buffers()[1].address
@@ -48,10 +33,10 @@ def test_a_slice_is_the_slice_and_not_copied() -> None:
 
 def test_nulls_are_no_vectors() -> None:
     whole = vectors([[0, 1], None, [2, None], [4, 5]], pa.float32())
-    _, valid = matrix_of(whole, "l2")
+    _, valid = matrix_of(whole, L2)
     assert valid is not None
     assert valid.tolist() == [True, False, False, True]
-    _, valid = matrix_of(whole.slice(2), "l2")
+    _, valid = matrix_of(whole.slice(2), L2)
     assert valid is not None
     assert valid.tolist() == [False, True]
 
@@ -67,21 +52,21 @@ def test_nulls_are_no_vectors() -> None:
     ],
 )
 def test_what_types_are_compared_in(element: pa.DataType, kind: type) -> None:
-    matrix, _ = matrix_of(vectors([[1, 2], [3, 4]], element), "l2")
-    queries = as_stored(np.array([[1.0, 4.0]]), element, "l2")
+    matrix, _ = matrix_of(vectors([[1, 2], [3, 4]], element), L2)
+    queries = as_stored(np.array([[1.0, 4.0]]), element, L2)
     assert matrix.dtype == queries.dtype == kind
-    np.testing.assert_array_equal(distances(matrix, queries, "l2"), [[4, 4]])
-    np.testing.assert_array_equal(distances(matrix, queries, "dot"), [[-8, -18]])
+    np.testing.assert_array_equal(distances(matrix, queries, L2), [[4, 4]])
+    np.testing.assert_array_equal(distances(matrix, queries, DOT), [[-8, -18]])
 
 
 def test_bits_of_bytes() -> None:
-    matrix, _ = matrix_of(vectors([[0, 255], [3, 4]], pa.uint8()), "hamming")
-    queries = as_stored(np.array([[0.9, 300]]), pa.uint8(), "hamming")
+    matrix, _ = matrix_of(vectors([[0, 255], [3, 4]], pa.uint8()), HAMMING)
+    queries = as_stored(np.array([[0.9, 300]]), pa.uint8(), HAMMING)
     assert queries.tolist() == [[0, 255]]
-    np.testing.assert_array_equal(distances(matrix, queries, "hamming"), [[0, 9]])
-    signed = as_stored(np.array([[-1.0, 4]]), pa.int8(), "hamming")
-    matrix, _ = matrix_of(vectors([[-1, 4]], pa.int8()), "hamming")
-    np.testing.assert_array_equal(distances(matrix, signed, "hamming"), [[0]])
+    np.testing.assert_array_equal(distances(matrix, queries, HAMMING), [[0, 9]])
+    signed = as_stored(np.array([[-1.0, 4]]), pa.int8(), HAMMING)
+    matrix, _ = matrix_of(vectors([[-1, 4]], pa.int8()), HAMMING)
+    np.testing.assert_array_equal(distances(matrix, signed, HAMMING), [[0]])
 
 
 def test_bfloat16_is_the_upper_half_of_a_float() -> None:
@@ -89,13 +74,13 @@ def test_bfloat16_is_the_upper_half_of_a_float() -> None:
     items = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(2), 4, [None, pa.py_buffer(halves.tobytes())]
     )
-    matrix, _ = matrix_of(pa.FixedSizeListArray.from_arrays(items, 2), "l2")
+    matrix, _ = matrix_of(pa.FixedSizeListArray.from_arrays(items, 2), L2)
     np.testing.assert_array_equal(matrix, [[1.5, -2], [0.25, 3]])
-    near = as_stored(np.array([[1.001, 1.007]]), pa.binary(2), "l2")
+    near = as_stored(np.array([[1.001, 1.007]]), pa.binary(2), L2)
     np.testing.assert_array_equal(near, [[1.0, 1.0078125]])
 
 
 def test_queries_are_rounded_to_the_type_of_the_vectors() -> None:
-    assert as_stored(np.array([[0.1]]), pa.float16(), "l2")[0, 0] == np.float32(np.float16(0.1))
-    assert as_stored(np.array([[0.1]]), pa.float64(), "l2")[0, 0] == 0.1
-    assert as_stored(np.array([[1e9]]), pa.float16(), "l2")[0, 0] == np.inf
+    assert as_stored(np.array([[0.1]]), pa.float16(), L2)[0, 0] == np.float32(np.float16(0.1))
+    assert as_stored(np.array([[0.1]]), pa.float64(), L2)[0, 0] == 0.1
+    assert as_stored(np.array([[1e9]]), pa.float16(), L2)[0, 0] == np.inf

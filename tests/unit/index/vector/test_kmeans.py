@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pennon.index.vector.kmeans import Centroids, k_means
+from pennon.index.vector.metric import DOT, HAMMING
 from pennon.index.vector.rows import Floats
 
 
@@ -55,7 +56,7 @@ def test_as_many_centroids_as_asked_of_rows_that_are_the_same() -> None:
 
 def test_dot_centroids_have_length_one() -> None:
     rows = np.concatenate([clustered(6, 600), np.zeros((5, 16), np.float32)])
-    trained = k_means(rows, 6, seed=3, max_iters=20, metric="dot")
+    trained = k_means(rows, 6, seed=3, max_iters=20, metric=DOT)
     assert np.allclose((trained.centroids**2).sum(axis=1), 1, atol=1e-5)
 
 
@@ -63,7 +64,7 @@ def test_hamming_centroids_are_bits() -> None:
     rng = np.random.default_rng(0)
     means = rng.integers(0, 2, (4, 64))
     rows = (means[rng.integers(0, 4, 400)] ^ (rng.random((400, 64)) < 0.05)).astype(np.float32)
-    trained = k_means(rows, 4, seed=0, max_iters=20, metric="hamming")
+    trained = k_means(rows, 4, seed=0, max_iters=20, metric=HAMMING)
     assert {tuple(each) for each in trained.centroids.astype(int).tolist()} == {
         tuple(each) for each in means.tolist()
     }

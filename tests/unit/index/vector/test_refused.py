@@ -12,6 +12,7 @@ import pytest
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.vector.file_settings import Settings, metric_of, parsed
 from pennon.index.vector.hnsw_graph import Graph, GraphPlan
+from pennon.index.vector.metric import HAMMING, L2, Metric
 from pennon.index.vector.quantizer import Pairs
 from pennon.index.vector.quantizers.pq import ProductQuantizer
 from pennon.index.vector.quantizers.rq import RabitQuantizer
@@ -29,14 +30,14 @@ def tensor(shape: list[int], size: int, kind: int = 2) -> pb.Tensor:
 @pytest.mark.parametrize(
     ("codebook", "bits", "parts", "metric", "why"),
     [
-        (256 * 8, 8, 3, "l2", "no 3 parts"),
-        (256 * 8, 8, 0, "l2", "no 0 parts"),
-        (16 * 8, 4, 1, "l2", "no 1 parts of 4 bits"),
-        (256 * 4, 8, 4, "l2", "a codebook of 1024 values"),
-        (16 * 8, 8, 4, "l2", "a codebook of 128 values"),
+        (256 * 8, 8, 3, L2, "no 3 parts"),
+        (256 * 8, 8, 0, L2, "no 0 parts"),
+        (16 * 8, 4, 1, L2, "no 1 parts of 4 bits"),
+        (256 * 4, 8, 4, L2, "a codebook of 1024 values"),
+        (16 * 8, 8, 4, L2, "a codebook of 128 values"),
     ],
 )
-def test_codebooks(codebook: int, bits: int, parts: int, metric: str, why: str) -> None:
+def test_codebooks(codebook: int, bits: int, parts: int, metric: Metric, why: str) -> None:
     with pytest.raises(FormatError, match=why):
         ProductQuantizer(
             np.zeros(codebook, np.float32),
@@ -48,8 +49,8 @@ def test_codebooks(codebook: int, bits: int, parts: int, metric: str, why: str) 
         )
 
 
-@pytest.mark.parametrize(("bits", "metric"), [(6, "l2"), (8, "hamming"), (1 << 31, "l2")])
-def test_codebooks_that_are_not_read(bits: int, metric: str) -> None:
+@pytest.mark.parametrize(("bits", "metric"), [(6, L2), (8, HAMMING), (1 << 31, L2)])
+def test_codebooks_that_are_not_read(bits: int, metric: Metric) -> None:
     with pytest.raises(UnsupportedError, match="not read"):
         ProductQuantizer(
             np.zeros(8, np.float32),
@@ -69,7 +70,7 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
         np.random.default_rng(1).normal(size=256 * 8).astype(np.float32),
         bits=8,
         parts=4,
-        metric="l2",
+        metric=L2,
         centroids=CENTROIDS,
         is_transposed=is_transposed,
     )
@@ -109,9 +110,9 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
 )
 def test_bounds(values: dict[str, Any], error: type[Exception], why: str) -> None:
     good = {"dim": 8, "num_bits": 8, "bounds": {"start": 0.0, "end": 1}}
-    ScalarQuantizer(Settings(good, "f"), "l2", 8)
+    ScalarQuantizer(Settings(good, "f"), L2, 8)
     with pytest.raises(error, match=why):
-        ScalarQuantizer(Settings(good | values, "f"), "l2", 8)
+        ScalarQuantizer(Settings(good | values, "f"), L2, 8)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +134,11 @@ def test_turns(values: dict[str, Any], error: type[Exception], why: str) -> None
         "query_estimator": "raw_query",
         "fast_rotation_signs": [1, 2, 3, 4],
     }
-    RabitQuantizer(Settings(good, "f"), (), "l2", CENTROIDS, None)
+    RabitQuantizer(Settings(good, "f"), (), L2, CENTROIDS, None)
     with pytest.raises(error, match=why):
-        RabitQuantizer(Settings(good | values, "f"), (), "l2", CENTROIDS, None)
+        RabitQuantizer(Settings(good | values, "f"), (), L2, CENTROIDS, None)
     with pytest.raises(FormatError, match="a matrix"):
-        RabitQuantizer(Settings(good, "f"), (), "l2", CENTROIDS, np.zeros((8, 9), np.float32))
+        RabitQuantizer(Settings(good, "f"), (), L2, CENTROIDS, np.zeros((8, 9), np.float32))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +245,7 @@ def test_graphs() -> None:
 
 
 def test_words() -> None:
-    assert metric_of("Euclidean", "f") == "l2"
+    assert metric_of("Euclidean", "f") == L2
     with pytest.raises(FormatError, match="'far'"):
         metric_of("far", "f")
     for text in ("{", "[" * 100_000, ""):

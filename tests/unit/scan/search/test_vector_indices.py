@@ -19,6 +19,7 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFiles
 from pennon.index.vector.base import Allowed, Probes, SearchResult
 from pennon.index.vector.distance import distances
+from pennon.index.vector.metric import COSINE, DOT, L2, Metric
 from pennon.scan.search import vector_indices
 
 ESTIMATE = np.float32(1.25)
@@ -32,7 +33,7 @@ class Fake:
 
     rows: npt.NDArray[np.uint64]
     vectors: npt.NDArray[np.float32]
-    metric: str = "l2"
+    metric: Metric = L2
     kind: str = "IVF_FLAT"
     size_bytes: int = 1
     asked: list[tuple[int, Probes, bool]] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Tables:
         table = pa.table({"id": range(rows), "vec": vectors})
         return pennon.write_dataset(table, self.folder / "t.lance", max_rows_per_file=10, **options)
 
-    def fake(self, ds: pennon.LanceDataset, fragments: list[int], metric: str = "l2") -> Fake:
+    def fake(self, ds: pennon.LanceDataset, fragments: list[int], metric: Metric = L2) -> Fake:
         numbers = ds.to_table([], with_row_id=True)["_rowid"].to_numpy()
         table = ds.to_table(["vec"], with_row_address=True)
         owners = table["_rowaddr"].to_numpy() >> np.uint64(32)
@@ -81,7 +82,7 @@ class Tables:
         ds: pennon.LanceDataset,
         fragments: list[int],
         name: str = "vec_idx",
-        metric: str = "l2",
+        metric: Metric = L2,
     ) -> tuple[pennon.LanceDataset, Fake]:
         fake = self.fake(ds, fragments, metric)
         return self.commit(ds, [(fragments, fake)], name), fake
@@ -238,7 +239,7 @@ def test_an_index_of_longer_vectors_is_an_error(tables: Tables) -> None:
 
 
 def test_the_index_of_the_metric_that_is_asked_for(tables: Tables) -> None:
-    ds, _ = tables.add(tables.table(30), [0, 1, 2], "first", metric="dot")
+    ds, _ = tables.add(tables.table(30), [0, 1, 2], "first", metric=DOT)
     ds, _ = tables.add(ds, [0, 1, 2], "second")
     assert found(ds, nearest={"q": [1, 0], "k": 1}) == [(29, float(ESTIMATE * -28))]
     assert found(ds, nearest={"metric": "l2"}) == estimates(0, 1, 2, 3)
@@ -255,7 +256,7 @@ def test_rows_of_many_vectors(tables: Tables) -> None:
         pa.table({"id": range(16), "vec": pa.array(lists, kind)}), tables.folder / "m.lance"
     )
     rows = np.repeat(np.arange(16, dtype=np.uint64), 2)
-    fake = Fake(rows, np.array(list(itertools.chain(*lists)), np.float32), "cosine")
+    fake = Fake(rows, np.array(list(itertools.chain(*lists)), np.float32), COSINE)
     ds = tables.commit(ds, [([0], fake)])
     query = vectors[[3, 8]].tolist()
     one = [row for row, _ in found(ds, nearest={"q": query, "k": 1})]

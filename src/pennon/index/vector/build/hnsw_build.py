@@ -124,7 +124,7 @@ class _Space:
     @classmethod
     def of(cls, model: Model, coded: Coded) -> _Space:
         """Return the codes themselves where they are as far from one another as what they stand for."""
-        is_product = model.settings.metric == "dot"
+        is_product = model.settings.metric.is_product
         is_narrow = coded.columns[0].shape[1] <= _CODES_WIDTH
         if model.settings.quantizer == "SQ" and not is_product and is_narrow:
             return cls(_Apart.CODE_SQUARES, _padded(coded.columns[0]), ScalarCoder(model).step ** 2)

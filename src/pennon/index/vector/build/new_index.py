@@ -113,7 +113,7 @@ def _describe(file: DataFileWriter, model: Model, lengths: list[int]) -> None:
     parts = Partitions.of(lengths, model.centroids, model.loss)
     number = file.add_global_buffer(serialize_partitions(parts))
     settings = model.settings
-    kind = {"type": settings.kind, "distance_type": settings.metric}
+    kind = {"type": settings.kind, "distance_type": settings.metric.name}
     file.add_schema_metadata({KIND: json_text(kind), IVF: str(number)})
 
 
@@ -146,7 +146,7 @@ def write_codes(model: Model, packed: Iterable[Packed], new: NewFiles) -> None:
         number = file.add_global_buffer(serialize_partitions(Partitions.of(lengths)))
         file.add_schema_metadata(
             {
-                METRIC: model.settings.metric,
+                METRIC: model.settings.metric.name,
                 IVF: str(number),
                 STORAGE: json_text([json_text(coder.metadata(codebook))]),
             }

@@ -12,6 +12,7 @@ from pennon.index.files import IndexFiles
 from pennon.index.vector.build.opened_index import StoredIndex, open_stored
 from pennon.index.vector.details_wire import settings_of
 from pennon.index.vector.layout import INDEX
+from pennon.index.vector.metric import L2
 from pennon.index.vector.settings import VectorSettings
 
 _CENTROIDS: Final = "LANCE_INCLUDE_VECTOR_CENTROIDS"
@@ -29,7 +30,7 @@ def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]
         "index_type": settings.kind,
         "uuid": uuid,
         "uri": f"{root}/{files.folder}/{INDEX}",
-        "metric_type": settings.metric,
+        "metric_type": settings.metric.name,
         "num_partitions": stored.model.partitions,
         "sub_index": _sub_index(stored),
         "partitions": [{"size": size} for size in stored.parts.lengths.tolist()],
@@ -44,8 +45,8 @@ def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]
 def _sub_index(stored: StoredIndex) -> dict[str, Any]:
     settings = stored.model.settings
     said = {k: v for k, v in stored.coder.metadata(None).items() if k not in _CODEBOOK}
-    is_normal = settings.quantizer == "PQ" and settings.metric == "cosine"
-    said["metric_type"] = "l2" if is_normal else settings.metric
+    is_normal = settings.quantizer == "PQ" and settings.metric.normalises
+    said["metric_type"] = (L2 if is_normal else settings.metric).name
     said["index_type"] = settings.quantizer
     if settings.graph is not None:
         said = {**stored.first_graph(), **said, "index_type": "HNSW"}
@@ -59,7 +60,7 @@ def vector_details_of(details: bytes) -> dict[str, Any]:
 
 
 def _shown(settings: VectorSettings) -> dict[str, Any]:
-    found: dict[str, Any] = {"metric_type": settings.metric.upper()}
+    found: dict[str, Any] = {"metric_type": settings.metric.name.upper()}
     if settings.partition_rows:
         found["target_partition_size"] = settings.partition_rows
     if settings.graph is not None:

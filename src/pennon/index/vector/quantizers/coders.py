@@ -162,7 +162,7 @@ class ProductCoder:
 
 def coded_part(model: Model, vectors: Matrix, found: NearestCentroids) -> Matrix:
     """Return what PQ codes of vectors: what they are beside their centroids, with dot all of them."""
-    if model.settings.metric == "dot":
+    if not model.settings.metric.codes_residuals:
         return vectors
     wide = np.float64 if vectors.dtype == np.float64 else np.float32
     rest: Matrix = vectors.astype(wide) - model.centroids[found].astype(wide)

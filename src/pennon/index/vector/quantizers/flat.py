@@ -15,7 +15,8 @@ import pyarrow as pa
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import kept_rows, list_type
-from pennon.index.vector.quantizer import DistanceKind, EncodedQueries, PlainQueries, RowCodes
+from pennon.index.vector.metric import BOUNDED_KINDS, FLOAT64_KINDS, Metric
+from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
 from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
@@ -38,10 +39,10 @@ class Flat:
     bits: Final = 8
     parts: Final = 0
 
-    def __init__(self, file: IndexFile, metric: str, dimension: int) -> None:
+    def __init__(self, file: IndexFile, metric: Metric, dimension: int) -> None:
         """Look at the column.  Raises FormatError, UnsupportedError."""
         items = list_type(file, _VECTORS, dimension)
-        if (items == pa.uint8()) != (metric == "hamming") or items not in _TYPES:
+        if (items == pa.uint8()) != metric.is_of_bits or items not in _TYPES:
             message = f"{file.source.path}: vectors of {items} by {metric} are not read"
             raise UnsupportedError(message)
         self._metric, self._type = metric, _TYPES[items]
@@ -55,20 +56,14 @@ class Flat:
         values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
-        is_cut = self._type == np.float32 and not by_rows
+        is_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
+        is_cut = is_bounded and not by_rows
         return RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
 
     def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""
         queries = np.ascontiguousarray(vectors, self._type)
-        if self._metric == "hamming":
-            return PlainQueries(EncodedQueries(DistanceKind.BITS, queries))
-        is_long = self._type == np.float64
-        if self._metric == "l2":
-            return PlainQueries(
-                EncodedQueries(
-                    DistanceKind.SQUARES_64 if is_long else DistanceKind.SQUARES, queries
-                )
-            )
-        kind = DistanceKind.PRODUCTS_64 if is_long else DistanceKind.PRODUCTS
-        return PlainQueries(EncodedQueries(kind, queries, starts=1.0))
+        kind = self._metric.row_kind
+        if self._type == np.float64:
+            kind = FLOAT64_KINDS[kind]
+        return PlainQueries(EncodedQueries(kind, queries, starts=self._metric.row_start))

@@ -27,9 +27,9 @@ from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
+from pennon.index.vector.metric import DistanceKind, Metric
 from pennon.index.vector.quantizer import (
     Bytes2D,
-    DistanceKind,
     EncodedQueries,
     Heaps,
     Pairs,
@@ -55,7 +55,7 @@ class ProductQuantizer:
         *,
         bits: int,
         parts: int,
-        metric: str,
+        metric: Metric,
         centroids: Vectors,
         is_transposed: bool,
     ) -> None:
@@ -99,7 +99,7 @@ class ProductQuantizer:
 
     def keep(self, pairs: Pairs, codes: list[Bytes2D], queries: Floats, heaps: Heaps) -> None:
         """Put the rows of partitions, ``codes`` byte by byte, that are nearest to the queries that ask them into heaps."""
-        is_product = self._metric == "dot"
+        is_product = self._metric.is_product
         # partitions come one after the other, and their words are looked up while they are near
         order = np.argsort(pairs.places, kind="stable")
         numbers, partitions = pairs.queries[order], pairs.partitions[order]
@@ -135,7 +135,7 @@ class ProductQuantizer:
     @property
     def has_residuals(self) -> bool:
         """Return whether it is residuals that are coded."""
-        return self._metric != "dot"
+        return self._metric.codes_residuals
 
     @property
     def _start(self) -> float:
@@ -146,16 +146,16 @@ class ProductQuantizer:
         """Return what is compared with codes: tables of what each word is apart from its part of each query."""
         parts, _, count = self._words.shape
         tables = np.empty((len(queries), parts, count), np.float32)
-        word_tables(self._words, queries, self._metric == "dot", tables)
+        word_tables(self._words, queries, self._metric.is_product, tables)
         if self.bits == 4:  # a table for each byte
             pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
             tables = pairs.reshape(len(queries), parts // 2, 256)
         return EncodedQueries(DistanceKind.TABLES, tables, self._start)
 
 
-def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
+def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: Metric) -> None:
     """Raise FormatError unless a codebook has words of some bits for each part of vectors, or UnsupportedError."""
-    if bits not in {4, 8} or metric == "hamming":
+    if bits not in {4, 8} or "PQ" not in metric.quantizers:
         message = f"codebooks of 2^{bits} words by {metric} are not read"
         raise UnsupportedError(message)
     if not parts or dimension % parts or (bits == 4 and parts % 2):

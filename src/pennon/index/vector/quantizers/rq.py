@@ -36,6 +36,7 @@ from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.metric import Metric
 from pennon.index.vector.quantizer import Bytes2D, Heaps, Pairs, PreparedScan, ScanOrder
 from pennon.index.vector.quantizers.rq_bits import (
     blocked,
@@ -65,7 +66,7 @@ class RabitQuantizer:
         self,
         said: Settings,
         names: Sequence[str],
-        metric: str,
+        metric: Metric,
         centroids: Vectors,
         rotation: Floats | None,
     ) -> None:
@@ -73,7 +74,7 @@ class RabitQuantizer:
         width = centroids.shape[1]
         bits = said.number("num_bits", least=1, default=1)
         size = said.number("code_dim", default=width)
-        if size != width or width % 8 or bits > 9 or metric == "hamming":
+        if size != width or width % 8 or bits > 9 or "RQ" not in metric.quantizers:
             message = f"{said.path}: codes of {bits} bits in {size} dimensions of vectors of {width} are not read"
             raise UnsupportedError(message)
         estimator = said.values.get("query_estimator") or "residual_query"
@@ -163,7 +164,7 @@ class RabitQuantizer:
             self.centroids,
             pairs.queries,
             pairs.partitions,
-            self._metric == "dot",
+            self._metric.is_product,
             self.is_by_residual,
             found,
         )

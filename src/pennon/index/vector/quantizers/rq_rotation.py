@@ -98,7 +98,7 @@ class RabitCoder:
             share = np.where(own == 0, 0, squares / own)
             spread = np.where(own == 0, 0, squares * (dim / 4) / own**2 - 1)
         error = 2 * _ERROR * np.sqrt(squares) * np.sqrt(np.maximum(spread, 0) / max(dim - 1, 1))
-        if self.model.settings.metric == "dot":
+        if self.model.settings.metric.is_product:
             product = np.einsum("ij,ij->i", turned, near)
             add = 1 - product + share * other
             found = np.where(own == 0, 0, add), -share, error / 2

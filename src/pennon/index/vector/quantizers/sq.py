@@ -19,7 +19,8 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import check_bytes, kept_rows
 from pennon.index.vector.file_settings import Settings
-from pennon.index.vector.quantizer import DistanceKind, EncodedQueries, PlainQueries, RowCodes
+from pennon.index.vector.metric import DistanceKind, Metric
+from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
 from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__sq_code"
@@ -35,7 +36,7 @@ class ScalarQuantizer:
     bits: Final = 8
     parts: Final = 0
 
-    def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
+    def __init__(self, settings: Settings, metric: Metric, dimension: int) -> None:
         """Take the bounds.  Raises FormatError, UnsupportedError."""
         self._start, end = bounds_of(settings, metric, dimension)
         self._range = end - self._start
@@ -52,7 +53,7 @@ class ScalarQuantizer:
     def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""
         step = self._range / _GREATEST
-        if self._metric == "dot":
+        if self._metric.is_product:
             exact = vectors.astype(np.float32)
             # 1 less the sum of q * (start + code * step)
             starts = 1.0 - self._start * exact.sum(axis=1, dtype=np.float64)
@@ -67,10 +68,10 @@ class ScalarQuantizer:
         return PlainQueries(EncodedQueries(DistanceKind.CODE_SQUARES, coded, factor=step * step))
 
 
-def bounds_of(settings: Settings, metric: str, dimension: int) -> tuple[float, float]:
+def bounds_of(settings: Settings, metric: Metric, dimension: int) -> tuple[float, float]:
     """Return the bounds of codes of vectors.  Raises FormatError, UnsupportedError."""
     bits = settings.number("num_bits", default=8)
-    if bits != 8 or metric == "hamming":
+    if bits != 8 or "SQ" not in metric.quantizers:
         message = f"{settings.path}: values of {bits} bits by {metric} are not read"
         raise UnsupportedError(message)
     if settings.number("dim", default=dimension) != dimension:

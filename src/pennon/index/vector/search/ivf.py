@@ -24,9 +24,9 @@ from pennon.core.thread_pools import call_all
 from pennon.errors import ArgumentError
 from pennon.index.vector.base import Allowed, Probes, SearchResult
 from pennon.index.vector.lengths import normalized
+from pennon.index.vector.metric import DistanceKind, Metric
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.quantizer import (
-    DistanceKind,
     EncodedQueries,
     Pairs,
     PlainQueries,
@@ -63,16 +63,17 @@ class IvfIndex:
     """An open segment of an index of partitions."""
 
     def __init__(
-        self, metric: str, centroids: Vectors, quantizer: Quantizer, reader: PartitionReader
+        self, metric: Metric, centroids: Vectors, quantizer: Quantizer, reader: PartitionReader
     ) -> None:
         self.metric, self.dimension = metric, centroids.shape[1]
         self.kind = f"IVF_{'HNSW_' if reader.has_graphs else ''}{quantizer.kind}"
         self._quantizer, self._reader = quantizer, reader
         self._type = centroids.dtype
-        kind = np.uint8 if metric == "hamming" else np.float32
+        kind = np.uint8 if metric.is_of_bits else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
         rows = self._centroids.view(np.uint8).reshape(len(centroids), -1)
-        self._rows = RowCodes(rows, Uint8Bounds(rows) if metric in {"l2", "cosine"} else None)
+        is_cut = metric.centroid_kind is DistanceKind.SQUARES
+        self._rows = RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
@@ -131,13 +132,13 @@ class IvfIndex:
 
     def _prepared(self, queries: Vectors) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Return queries as values of the index's type, and which of them can be near anything."""
-        if self.metric == "hamming":
+        if self.metric.is_of_bits:
             return queries.astype(np.uint8), np.ones(len(queries), np.bool_)
         kind = np.float64 if self._type == np.float64 else np.float32
         # the values that the column would have
         vectors: Vectors = queries.astype(self._type).astype(kind, copy=False)
         is_valid = np.asarray(np.isfinite(vectors).all(axis=1))
-        if self.metric == "cosine":
+        if self.metric.normalises:
             vectors, has_direction = normalized(vectors)
             is_valid &= has_direction
         return vectors, is_valid
@@ -146,10 +147,8 @@ class IvfIndex:
         """Return for each query the partitions whose centroids are nearest to it, nearest first."""
         if len(self._centroids) == 1:
             return np.zeros((len(queries), count), np.int64)
-        kind = {"hamming": DistanceKind.BITS, "dot": DistanceKind.PRODUCTS}.get(
-            self.metric, DistanceKind.SQUARES
-        )
-        asked = EncodedQueries(kind, queries.astype(self._centroids.dtype, copy=False))
+        wanted = queries.astype(self._centroids.dtype, copy=False)
+        asked = EncodedQueries(self.metric.centroid_kind, wanted)
         best = TopKHeaps(len(queries), count)
         is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
         if self._rows.cut is not None and is_worth_it and best.has_room:

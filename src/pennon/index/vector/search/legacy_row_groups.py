@@ -21,6 +21,7 @@ from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.vector.file_settings import json_of, metric_of, settings, settings_of
 from pennon.index.vector.hnsw_graph import GraphPlan
 from pennon.index.vector.layout import check_rows
+from pennon.index.vector.metric import Metric
 from pennon.index.vector.partition_reader import ColumnReader, GraphFile
 from pennon.index.vector.quantizer import Quantizer
 from pennon.index.vector.quantizers.pq import ProductQuantizer
@@ -49,7 +50,7 @@ def open_row_groups(files: IndexFiles, index: IndexFile) -> IvfIndex:
     return IvfIndex(metric, centroids, quantizer, reader)
 
 
-def _quantizer(codes: IndexFile, kind: str, metric: str, centroids: Vectors) -> Quantizer:
+def _quantizer(codes: IndexFile, kind: str, metric: Metric, centroids: Vectors) -> Quantizer:
     if kind == "SQ":
         return ScalarQuantizer(settings_of(codes, "lance:sq"), metric, centroids.shape[1])
     if kind != "PQ":

@@ -12,6 +12,7 @@ import pytest
 from pennon.index.base import Values
 from pennon.index.vector.build.partitions import coder_of, sorted_by_partition
 from pennon.index.vector.build.train import train
+from pennon.index.vector.metric import COSINE, DOT, L2, Metric
 from pennon.index.vector.model import Model
 from pennon.index.vector.rows import usable
 from pennon.index.vector.settings import VectorSettings
@@ -54,13 +55,13 @@ def flat(rows: list[Any]) -> list[Any]:
     return found
 
 
-def product(metric: str, bits: int) -> Model:
+def product(metric: Metric, bits: int) -> Model:
     settings = VectorSettings("IVF_PQ", metric, sub_vectors=2, bits=bits)
-    return Model(settings, UNIT if metric == "cosine" else CENTROIDS, WORDS[bits])
+    return Model(settings, UNIT if metric == COSINE else CENTROIDS, WORDS[bits])
 
 
 def test_codes_of_8_bits_sub_vector_by_sub_vector() -> None:
-    first, second = stored(product("l2", 8))
+    first, second = stored(product(L2, 8))
     assert flat(first) == [119, 150, 121, 116, 119, 119, 123, 103]
     assert flat(second) == [119, 199, 121, 119, 119, 103, 180, 15]
 
@@ -68,12 +69,12 @@ def test_codes_of_8_bits_sub_vector_by_sub_vector() -> None:
 @pytest.mark.parametrize(
     ("metric", "codes"),
     [
-        ("l2", [[85, 89, 102, 85], [85, 93, 150, 53]]),
-        ("cosine", [[85, 89, 101, 85], [85, 89, 86, 117]]),
-        ("dot", [[87, 91, 103, 87], [213, 221, 214, 245]]),
+        (L2, [[85, 89, 102, 85], [85, 93, 150, 53]]),
+        (COSINE, [[85, 89, 101, 85], [85, 89, 86, 117]]),
+        (DOT, [[87, 91, 103, 87], [213, 221, 214, 245]]),
     ],
 )
-def test_codes_of_4_bits(metric: str, codes: list[list[int]]) -> None:
+def test_codes_of_4_bits(metric: Metric, codes: list[list[int]]) -> None:
     assert [flat(each) for each in stored(product(metric, 4))] == codes
 
 
@@ -90,14 +91,14 @@ def test_codes_of_scalars() -> None:
 
 
 def test_vectors_of_cosine_have_length_one() -> None:
-    first, second = stored(Model(VectorSettings("IVF_FLAT", "cosine"), UNIT))
+    first, second = stored(Model(VectorSettings("IVF_FLAT", COSINE), UNIT))
     assert np.allclose(first[1], (0.99388373, 0.11043153, 0, 0))
     assert np.allclose(second[2], (0.04522156, 0, -0.09044313, 0.99487442))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7])
 def test_unpacked_is_what_was_packed(rows: int) -> None:
-    model = product("l2", 8)
+    model = product(L2, 8)
     plain = Model(replace(model.settings, is_plain=True), CENTROIDS, model.codebook)
     codes = np.random.default_rng(0).integers(0, 256, (rows, 2), np.uint8)
     for coder in (coder_of(model), coder_of(plain)):
@@ -105,23 +106,21 @@ def test_unpacked_is_what_was_packed(rows: int) -> None:
     assert np.array_equal(coder_of(plain).pack((codes,))[0], codes)
 
 
-@pytest.mark.parametrize(
-    ("metric", "kept"), [("l2", [0, 5, 6]), ("dot", [0, 5, 6]), ("cosine", [0, 6])]
-)
-def test_what_has_no_distance_is_left_out(metric: str, kept: list[int]) -> None:
+@pytest.mark.parametrize(("metric", "kept"), [(L2, [0, 5, 6]), (DOT, [0, 5, 6]), (COSINE, [0, 6])])
+def test_what_has_no_distance_is_left_out(metric: Metric, kept: list[int]) -> None:
     nan, inf = float("nan"), float("inf")
     rows = [[1, 2], None, [nan, 1], [1, inf], [None, 1], [0, 0], [3, 4], [-inf, 0]]
     column = pa.array([None, *rows], pa.list_(pa.float32(), 2))[1:]
     found, numbers = usable(column, np.arange(8, dtype=np.uint64), metric)
     assert numbers.tolist() == kept
-    last = [0.6, 0.8] if metric == "cosine" else [3, 4]
+    last = [0.6, 0.8] if metric == COSINE else [3, 4]
     assert np.allclose(found[-1], last)
 
 
 def test_lists_of_vectors() -> None:
     kind = pa.list_(pa.list_(pa.float32(), 2))
     column = pa.array([[[1, 0], [0, 1]], None, [], [[0, 0], [0, 2]]], kind)
-    found, numbers = usable(column, np.array([3, 5, 7, 9], np.uint64), "cosine")
+    found, numbers = usable(column, np.array([3, 5, 7, 9], np.uint64), COSINE)
     assert numbers.tolist() == [3, 3, 9]
     assert found.tolist() == [[1, 0], [0, 1], [0, 1]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pennon.index.vector.metric import COSINE, DOT, L2, Metric
 from pennon.index.vector.model import Model
 from pennon.index.vector.quantizers.rq_bits import blocked, packed_signs
 from pennon.index.vector.quantizers.rq_rotation import RabitCoder, rotated
@@ -18,14 +19,14 @@ SIGNS = bytes([0x03, 0x55, 0xF0, 0x99])
 STORED = bytes.fromhex("4c5f2913f5c6f14c3c2964f5c2f19f3cc4d5e5f55dc65fc45ce56c5d4e5f555c664c59d5")
 
 
-def coder(metric: str, bits: int) -> RabitCoder:
+def coder(metric: Metric, bits: int) -> RabitCoder:
     settings = VectorSettings("IVF_RQ", metric, bits=bits)
     return RabitCoder.of(Model(settings, CENTROID, signs=SIGNS))
 
 
-def coded(metric: str, bits: int) -> list[np.ndarray]:
+def coded(metric: Metric, bits: int) -> list[np.ndarray]:
     rows = ROWS
-    if metric == "cosine":
+    if metric == COSINE:
         rows = ROWS / np.sqrt((ROWS**2).sum(axis=1))[:, None]
     return list(coder(metric, bits).encode(rows, np.zeros(36, np.int32)))
 
@@ -47,7 +48,7 @@ def test_rotations_keep_lengths(dim: int) -> None:
 
 
 def test_three_bits() -> None:
-    signs, add, scale, error, sizes, add_more, scale_more = coded("l2", 3)
+    signs, add, scale, error, sizes, add_more, scale_more = coded(L2, 3)
     assert packed_signs(signs).tobytes() == STORED
     assert np.allclose(add[[0, 1, 35]], [3.709239, 6.325, 4.875])
     assert np.allclose(scale[[0, 1, 35]], [-3.956522, -4.6, -4.3333335])
@@ -58,7 +59,7 @@ def test_three_bits() -> None:
 
 
 def test_one_bit_of_dot() -> None:
-    found = coded("dot", 1)
+    found = coded(DOT, 1)
     assert len(found) == 4
     assert np.allclose(found[1][[0, 1, 35]], [0.69836944, 1.0375, 1.0625])
     assert np.allclose(found[2][[0, 1, 35]], [-1.978261, -2.3, -2.1666667])
@@ -66,7 +67,7 @@ def test_one_bit_of_dot() -> None:
 
 
 def test_six_bits_of_cosine() -> None:
-    signs, add, scale, error, *_ = coded("cosine", 6)
+    signs, add, scale, error, *_ = coded(COSINE, 6)
     assert signs.shape == (36, 1)
     assert np.allclose([add[0], scale[0], error[0]], [0.6095955, -2.1433179, 1.1269432])
     sizes = np.array([[24, 31, 29, 8, 15, 17, 22, 15]], np.uint8)
@@ -75,6 +76,6 @@ def test_six_bits_of_cosine() -> None:
 
 
 def test_zeros() -> None:
-    found = coder("l2", 5).encode(CENTROID, np.zeros(1, np.int32))
+    found = coder(L2, 5).encode(CENTROID, np.zeros(1, np.int32))
     assert [each.tolist() for each in found[1:4]] == [[0], [0], [0]]
     assert all(np.isfinite(each).all() for each in found)

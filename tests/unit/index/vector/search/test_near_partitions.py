@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from pennon.index.vector.metric import L2
 from pennon.index.vector.search.ivf import IvfIndex
 
 
@@ -15,7 +16,7 @@ def test_cut_centroids_say_what_all_distances_do(spoiled: int) -> None:
     centroids = rng.normal(size=(400, 32)).astype(np.float32)
     centroids[rng.permutation(400)[:spoiled]] = np.nan
     quantizer, reader = SimpleNamespace(kind="FLAT"), SimpleNamespace(has_graphs=False)
-    index = IvfIndex("l2", centroids, cast("Any", quantizer), cast("Any", reader))
+    index = IvfIndex(L2, centroids, cast("Any", quantizer), cast("Any", reader))
     queries = rng.normal(size=(50, 32)).astype(np.float32)
     far = ((queries[:, None] - centroids).astype(np.float64) ** 2).sum(axis=2)
     wanted = np.nan_to_num(far, nan=np.inf).argsort(axis=1, kind="stable")[:, :9]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pennon.index.vector.metric import DistanceKind
 from pennon.index.vector.quantizer import (
-    DistanceKind,
     EncodedQueries,
     Pairs,
     PlainQueries,

@@ -34,13 +34,13 @@ from pennon.index.files import watched
 from pennon.index.row_set import Numbers
 from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan.query import (
-    AddedColumns,
     BoundQuery,
     ScanOptions,
     batch_rows,
     bind_columns,
     columns_to_name,
 )
+from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn

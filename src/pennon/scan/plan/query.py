@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ from pennon.expr.tree import Expression
 from pennon.scan.metrics import Meter, ScanStatistics
 from pennon.scan.plan.filter_columns import Late
 from pennon.scan.plan.pruning import prune_tasks
+from pennon.scan.plan.row_search import Added, RowSearch
 from pennon.scan.predicate import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.projection import (
     MetaColumn,
@@ -52,12 +53,10 @@ from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.index.row_set import Selection
-    from pennon.index.text.queries import FullTextQuery
     from pennon.scan.plan.index_lookup import IndexLookup
 
 
 _NOTHING: Final = Projection(Schema((), {}), ())
-Added: TypeAlias = "Mapping[str, pa.Field[Any]]"
 _NONE_ADDED: Final[Added] = {}
 
 
@@ -72,64 +71,6 @@ class ColumnOrdering:
     def __str__(self) -> str:
         direction = "ASC" if self.ascending else "DESC"
         return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AddedColumns:
-    """The columns that a search adds to the rows that it finds.
-
-    ``fields`` are all of them: expressions and conditions behind the search may name them.  Even if nobody names
-    them, ``first`` come out before the table's columns, and ``last`` behind them.
-    """
-
-    fields: Added
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-
-
-class RowSearch(Protocol):
-    """A search that a scan is asked for; `pennon.scan.search.kinds` has the source of rows that runs it."""
-
-    @property
-    def prefilter(self) -> bool:
-        """Return whether the condition limits what the search may find; else it is for the rows found."""
-        ...
-
-    @property
-    def is_fast(self) -> bool:
-        """Return whether rows that no index covers are left out."""
-        ...
-
-    @property
-    def added(self) -> AddedColumns:
-        """Return the columns that come with the rows found."""
-        ...
-
-
-SCORE: Final = "_score"
-_SCORE: Final = {SCORE: pa.field(SCORE, pa.float32())}
-_SCORED: Final = AddedColumns(_SCORE, last=(SCORE,))
-_NOT_SCORED: Final = AddedColumns(_SCORE)
-
-
-@dataclass(frozen=True, slots=True)
-class TextSearch:
-    """A search in texts; `pennon.scan.search.full_text` runs it.
-
-    ``columns``: where to look for a ``query`` that is text; by default all that have an index.  ``prefilter``: the condition comes before the search.  ``is_fast``: rows that no index covers are left out.
-    ``is_scored``: scores are shown, even if they are not named among the columns.
-    """
-
-    query: str | FullTextQuery
-    columns: tuple[str, ...] | None = None
-    prefilter: bool = False
-    is_fast: bool = False
-    is_scored: bool = True
-
-    @property
-    def added(self) -> AddedColumns:
-        """See `RowSearch.added`."""
-        return _SCORED if self.is_scored else _NOT_SCORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +205,16 @@ def parse_predicate(
     snapshot: Snapshot,
     text: str | pc.Expression,
     schema: Schema | None = None,
-    added: Added = _NONE_ADDED,
+    search: RowSearch | None = None,
 ) -> Predicate:
     """Return the condition that SQL text or a pyarrow expression is for a version's rows.
 
-    ``schema`` has the columns that it may name, by default the table's; ``added`` those of a search.
+    ``schema`` has the columns that it may name, by default the table's.  A condition on the rows that a ``search``
+    found may name what the search adds, too.
     Raises ArgumentError if it is none, or names what the table does not have.
     """
     schema = snapshot.manifest.schema if schema is None else schema
+    added = _NONE_ADDED if search is None or search.prefilter else search.added.fields
     columns = columns_to_name(snapshot, schema, added)
     if not isinstance(text, str):
         return arrow_predicate(text, columns)
@@ -283,16 +226,17 @@ def parse_columns(
     snapshot: Snapshot,
     columns: Mapping[str, str],
     schema: Schema | None = None,
-    added: Added = _NONE_ADDED,
+    search: RowSearch | None = None,
 ) -> tuple[dict[str, str], dict[str, Expression]]:
     """Return those columns that are stored, by the names to show them under, and expressions.
 
-    ``schema`` has the columns that they may name, by default the table's; ``added`` those of a search.
-    Raises ArgumentError for what is neither a column nor an expression.
+    ``schema`` has the columns that they may name, by default the table's; expressions may name what a ``search``
+    adds, too.  Raises ArgumentError for what is neither a column nor an expression.
     """
     schema = snapshot.manifest.schema if schema is None else schema
     stored = {name: source for name, source in columns.items() if is_column(schema, source)}
     rest = {name: text for name, text in columns.items() if name not in stored}
+    added = _NONE_ADDED if search is None else search.added.fields
     table = columns_to_name(snapshot, schema, added) if rest else pa.schema([])
     return stored, {name: parse_expression(text, table) for name, text in rest.items()}
 

@@ -21,7 +21,7 @@ from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
-from pennon.scan.plan.query import AddedColumns
+from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
@@ -125,7 +125,7 @@ class VectorSearch:
 
     @property
     def added(self) -> AddedColumns:
-        """See `pennon.scan.plan.query.RowSearch`."""
+        """See `pennon.scan.plan.row_search.RowSearch`."""
         return _ADDED[self.is_batch, self.is_scored]
 
     def probes(self, k: int, metric: str) -> Probes:

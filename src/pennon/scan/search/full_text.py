@@ -30,7 +30,8 @@ from pennon.index.text.queries import (
     PhraseQuery,
 )
 from pennon.scan.answer import Found
-from pennon.scan.plan.query import SCORE, AddedColumns, ColumnOrdering, ScanOptions, TextSearch
+from pennon.scan.plan.query import ColumnOrdering, ScanOptions
+from pennon.scan.plan.row_search import SCORE, AddedColumns, TextSearch
 from pennon.scan.read.arrays import float32_array, int32_array
 from pennon.scan.run.plan_steps import Limit, Plan, Sort, chained, fed_by
 from pennon.scan.search.scope import Scope

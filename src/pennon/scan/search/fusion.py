@@ -26,7 +26,8 @@ import pyarrow as pa
 from pennon.errors import ArgumentError
 from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.answer import Answer, Found
-from pennon.scan.plan.query import SCORE, AddedColumns, ScanOptions, TextSearch
+from pennon.scan.plan.query import ScanOptions
+from pennon.scan.plan.row_search import SCORE, AddedColumns, TextSearch
 from pennon.scan.plan.vector_query import DISTANCE, VectorSearch
 from pennon.scan.read.arrays import float32_array
 from pennon.scan.run.plan_steps import Plan

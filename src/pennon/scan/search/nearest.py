@@ -26,8 +26,10 @@ from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import default_metric
 from pennon.index.vector.search.top_k import Neighbours
 from pennon.scan.answer import Found
-from pennon.scan.plan.query import AddedColumns, ColumnOrdering, ScanOptions
-from pennon.scan.plan.vector_query import DISTANCE, QUERY_INDEX, VectorSearch
+from pennon.scan.plan.query import ColumnOrdering, ScanOptions
+from pennon.scan.plan.row_search import AddedColumns
+from pennon.scan.plan.vector_query import DISTANCE, QUERY_INDEX
+from pennon.scan.plan.vector_query import VectorSearch as VectorSearch
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.arrays import float32_array, int32_array
 from pennon.scan.run.plan_steps import Plan, Sort, chained, fed_by

@@ -20,14 +20,8 @@ from pennon.index.moved_rows import MovedRows
 from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
-from pennon.scan.plan.query import (
-    BoundQuery,
-    RowSearch,
-    ScanOptions,
-    bind_query,
-    lookup_of,
-    plan_query,
-)
+from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
+from pennon.scan.plan.row_search import RowSearch
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader, live_addresses

@@ -310,3 +310,33 @@ def test_near_words(tmp_path: Path) -> None:
     mine, known = both(fuzziness=2, max_expansions=1)
     assert 0 not in mine
     assert 0 not in known
+
+
+def test_filters_expressions_and_columns_of_a_text_search(tmp_path: Path) -> None:
+    texts = [f"fox {'x ' * number}" for number in range(8)]
+    rows = pa.table({"id": list(range(8)), "text": texts})
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(rows, uri).create_scalar_index("text", "INVERTED")
+    ours, theirs = pennon.dataset(uri), lance.dataset(uri)
+    scans: list[dict[str, Any]] = [
+        {"columns": ["_rowid", "id"]},
+        {"columns": ["_rowid", "id"], "with_row_address": True},
+        {"columns": ["_score", "_rowid", "id"]},
+        {"columns": ["id"], "filter": "_score > 0.05 AND id > 0"},
+        {"columns": ["id"], "filter": "_score < 0.05", "order_by": ["id"]},
+        {"columns": {"twice": "_score * 2", "id": "id"}},
+        {"columns": {"score": "_score", "text": "text"}, "filter": "_score > 0.06"},
+        {"columns": {"_score": "_score", "id": "id"}},
+    ]
+    for scan in scans:
+        found, expected = (each.to_table(full_text_query="fox", **scan) for each in (ours, theirs))
+        assert found.column_names == expected.column_names, scan
+        for name in found.column_names:
+            values, known = found[name].to_pylist(), expected[name].to_pylist()
+            assert len(values) == len(known), scan
+            assert values == (
+                pytest.approx(known) if name in {"_score", "twice", "score"} else known
+            )
+    for each in (ours, theirs):
+        with pytest.raises(ValueError, match="_score"):
+            each.to_table(full_text_query="fox", filter="_score > 0", prefilter=True)

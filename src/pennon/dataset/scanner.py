@@ -46,12 +46,11 @@ class LanceScanner(ArrowScanner):
     @cached_property
     def _scan(self) -> BoundScan:
         """Return the scan of pages, or of what a search finds."""
-        search = self._options.search
-        if search is None:
+        if self._options.search is None:
             return PageScan(self._snapshot, self._options)
         from pennon.scan.search.kinds import answer_search  # noqa: PLC0415 - saves what searches: most scans do not
 
-        return answer_search(self._snapshot, self._options, search)
+        return answer_search(self._snapshot, self._options)
 
     @cached_property
     def projected_schema(self) -> pa.Schema:

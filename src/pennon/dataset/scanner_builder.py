@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
     from pennon.scan.plan.row_search import RowSearch
     from pennon.scan.plan.vector_query import VectorSearch
+    from pennon.scan.predicate import Predicate
     from pennon.scan.search.fusion import Fusion
 
 
@@ -215,9 +216,10 @@ class ScannerBuilder:
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
         search = self._search()
-        chosen = self._with_columns(self._columns, search) | self._with_filter(search)
-        options = ScanOptions(**self._given, **chosen, search=search)
-        return LanceScanner(self.ds, self.ds.snapshot, options)
+        given = {**self._given, **self._shown(search)}
+        if self._filter is not None:
+            given["predicate"] = self._condition(self._filter, search)
+        return LanceScanner(self.ds, self.ds.snapshot, ScanOptions(**given, search=search))
 
     def _search(self) -> RowSearch | None:
         """Return the search, if the scan is one.  Raises ArgumentError for two that are not to be made one."""
@@ -236,26 +238,24 @@ class ScannerBuilder:
             raise ArgumentError(message)
         return fusion.search(vectors, texts)
 
-    def _with_columns(self, columns: Any, search: RowSearch | None) -> dict[str, Any]:
+    def _shown(self, search: RowSearch | None) -> dict[str, Any]:
+        """Return the options that say which columns come out."""
+        columns = self._columns
         if not isinstance(columns, Mapping):
             return {"columns": columns}
-        added = {} if search is None else search.added.fields
-        stored, expressions = parse_columns(self.ds.snapshot, columns, added=added)
+        stored, expressions = parse_columns(self.ds.snapshot, columns, search=search)
         order = tuple(columns) if expressions else ()
         return {"columns": stored, "expressions": expressions, "order": order}
 
-    def _with_filter(self, search: RowSearch | None) -> dict[str, Any]:
-        if self._filter is None:
-            return {}
-        added = {} if search is None or search.prefilter else search.added.fields
+    def _condition(self, text: str | pc.Expression, search: RowSearch | None) -> Predicate:
         try:
-            return {"predicate": parse_predicate(self.ds.snapshot, self._filter, added=added)}
+            return parse_predicate(self.ds.snapshot, text, search=search)
         except ArgumentError:
-            named = [] if self._fusion is None or search is None else search.added.fields
-            late = [name for name in named if name in str(self._filter)]
-            if not late:
+            added = [] if self._fusion is None or search is None else search.added.fields
+            named = [name for name in added if name in str(text)]
+            if not named:
                 raise
-            message = f"the filter of a hybrid search cannot compute with {late[0]}: {self._filter}"
+            message = f"the filter of a hybrid search cannot compute with {named[0]}: {text}"
             raise ArgumentError(message) from None
 
     def nearest(

@@ -209,14 +209,16 @@ def parse_predicate(
     snapshot: Snapshot,
     text: str | pc.Expression,
     schema: Schema | None = None,
-    added: Added = NONE_ADDED,
+    search: RowSearch | None = None,
 ) -> Predicate:
     """Return the condition that SQL text or a pyarrow expression is for a version's rows.
 
-    ``schema`` has the columns that it may name, by default the table's; ``added`` those of a search.
+    ``schema`` has the columns that it may name, by default the table's.  A condition on the rows that a ``search``
+    found may name what the search adds, too.
     Raises ArgumentError if it is none, or names what the table does not have.
     """
     schema = snapshot.manifest.schema if schema is None else schema
+    added = NONE_ADDED if search is None or search.prefilter else search.added.fields
     columns = columns_to_name(snapshot, schema, added)
     if not isinstance(text, str):
         return arrow_predicate(text, columns)
@@ -229,16 +231,17 @@ def parse_columns(
     snapshot: Snapshot,
     columns: Mapping[str, str],
     schema: Schema | None = None,
-    added: Added = NONE_ADDED,
+    search: RowSearch | None = None,
 ) -> tuple[dict[str, str], dict[str, Expression]]:
     """Return those columns that are stored, by the names to show them under, and expressions.
 
-    ``schema`` has the columns that they may name, by default the table's; ``added`` those of a search.
-    Raises ArgumentError for what is neither a column nor an expression.
+    ``schema`` has the columns that they may name, by default the table's; expressions may name what a ``search``
+    adds, too.  Raises ArgumentError for what is neither a column nor an expression.
     """
     schema = snapshot.manifest.schema if schema is None else schema
     stored = {name: source for name, source in columns.items() if is_column(schema, source)}
     rest = {name: text for name, text in columns.items() if name not in stored}
+    added = NONE_ADDED if search is None else search.added.fields
     table = columns_to_name(snapshot, schema, added) if rest else pa.schema([])
     return stored, {name: parse_expression(text, table) for name, text in rest.items()}
 

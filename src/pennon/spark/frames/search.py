@@ -27,7 +27,8 @@ from pyspark.sql import types as st
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.metric import check_metric, default_metric
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
-from pennon.scan.plan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
+from pennon.scan.plan.row_search import RowSearch
+from pennon.scan.plan.vector_query import VectorColumn, column_of, vector_search
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.scan.search.fusion import Fusion
 from pennon.scan.search.vector_indices import find_index
@@ -95,14 +96,17 @@ def nearest_frame(
     asked = replace(asked, metric=metric)
     named = _query_column(queries, asked.column, vector)
     _check_lengths(queries, named, asked.column)
+    both: RowSearch = asked if texts is None else texts.beside(asked)
     options = ScanOptions(
+        predicate=None if filter is None else parse_predicate(snapshot, filter, search=both),
         with_row_id=with_row_id,
         with_row_address=with_row_address,
         blobs_as_bytes=True,
         uses_indices=use_scalar_index,
+        search=both,
     )
-    options = _with_filter(snapshot, options, asked, filter, is_late=texts is None)
-    rows = FoundRows(snapshot, _with_columns(snapshot, options, asked, columns), asked, texts)
+    shown = _with_columns(snapshot, options, asked.column.path, columns)
+    rows = FoundRows(snapshot, shown, None if texts is None else texts.words)
     parallelism = parallelism_of(queries.sparkSession)
     covered = None if indices is None else indices.covered
     fragments = snapshot.manifest.fragments
@@ -197,35 +201,21 @@ def _check_lengths(queries: DataFrame, vector: str, column: VectorColumn) -> Non
         raise wrong_length(vector, found[0], column)
 
 
-def _with_filter(
-    snapshot: Snapshot,
-    options: ScanOptions,
-    asked: VectorSearch,
-    text: str | None,
-    *,
-    is_late: bool,
-) -> ScanOptions:
-    if text is None:
-        return options
-    added = asked.added.fields if is_late and not asked.prefilter else {}
-    return replace(options, predicate=parse_predicate(snapshot, text, added=added))
-
-
 def _with_columns(
     snapshot: Snapshot,
     options: ScanOptions,
-    asked: VectorSearch,
+    searched: str,
     columns: Sequence[str] | Mapping[str, str] | None,
 ) -> ScanOptions:
     """Return the options with the columns to show: all but the one that is searched, if none are named."""
     if isinstance(columns, Mapping):
-        stored, expressions = parse_columns(snapshot, columns, added=asked.added.fields)
+        stored, expressions = parse_columns(snapshot, columns, search=options.search)
         return replace(options, columns=stored, expressions=expressions, order=tuple(columns))
     if isinstance(columns, str):
         message = f"columns is a list of names, or a dict, not {columns!r}"
         raise ArgumentError(message)
     names = [field.name for field in snapshot.manifest.schema.fields]
-    shown = [name for name in names if name != asked.column.path] if columns is None else columns
+    shown = [name for name in names if name != searched] if columns is None else columns
     return replace(options, columns=tuple(shown))
 
 
@@ -246,8 +236,8 @@ def _joined(
     plain, names = named(queries)
     if names is not None:
         known = dict(zip(names, plain.columns, strict=True))
-        if rows.texts is not None:
-            rows = replace(rows, texts=replace(rows.texts, words=known[rows.texts.words]))
+        if rows.words is not None:
+            rows = replace(rows, words=known[rows.words])
         return _joined(plain, known[vector], parts, rows, k, parallelism).toDF(*shown.names)
     given = tuple(queries.columns)
     show = ShowFound(rows, k, parts.count, given, arrow_schema(shown))

@@ -267,30 +267,32 @@ def _near(lists: pa.Array[Any], owner: npt.NDArray[np.int64]) -> Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """What a hybrid search is asked beside the vectors: the column with the words, and where they are looked for."""
+    """The text side of a hybrid search: the queries' column of words, and the table's columns of texts."""
 
     words: str
     columns: tuple[str, ...] | None
     fusion: Fusion
 
+    def beside(self, vectors: VectorSearch) -> RowSearch:
+        """Return the search for vectors and texts; a query's own words come later."""
+        texts = TextSearch("", self.columns, vectors.prefilter, vectors.is_fast)
+        return self.fusion.search(vectors, texts)
+
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """How the rows of a table that were found are shown; it pickles."""
+    """How the rows of a table that were found are shown; it pickles.
+
+    ``words``: the queries' column of words, if the search of the options is a hybrid one.
+    """
 
     snapshot: Snapshot
     options: ScanOptions
-    asked: VectorSearch
-    texts: TextColumns | None = None
+    words: str | None = None
 
     def answer(self) -> Answer[Any]:
-        """Return the scan whose columns are shown.  Raises ArgumentError for texts that cannot be searched."""
-        asked, texts = self.asked, self.texts
-        search: RowSearch = asked
-        if texts is not None:
-            words = TextSearch("", texts.columns, asked.prefilter, asked.is_fast)
-            search = texts.fusion.search(asked, words)
-        return answer_search(self.snapshot, replace(self.options, search=search), search)
+        """Return the scan whose columns are shown.  Raises ArgumentError for one that cannot be answered."""
+        return answer_search(self.snapshot, self.options)
 
     @property
     def schema(self) -> pa.Schema:
@@ -363,8 +365,7 @@ class ShowFound:
         asked: npt.NDArray[np.int64],
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows found for some queries, which are named by their places in a batch."""
-        texts = self.rows.texts
-        words = None if texts is None else batch.column(texts.words)
+        words = None if self.rows.words is None else batch.column(self.rows.words)
         counts, rows = (
             _left(answer, near, asked) if words is None else _fused(answer, near, asked, words)
         )

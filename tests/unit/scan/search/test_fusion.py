@@ -109,6 +109,17 @@ def test_columns_come_as_named_then_what_the_search_adds(indexed: pennon.LanceDa
     assert made["twice"].to_pylist() == [2 * row for row in some["id"].to_pylist()]
 
 
+def test_hybrid_columns_are_computed_of_what_the_search_adds(indexed: pennon.LanceDataset) -> None:
+    near, words = {"column": "vec", "q": [0.0] * DIM}, "whale"
+    plain = indexed.hybrid_search(near, words, 3, columns=["id"])
+    columns = {"percent": "_relevance_score * 100", "id": "id"}
+    found = indexed.hybrid_search(near, words, 3, columns=columns)
+    assert found.column_names == ["percent", "id", "_distance", "_score", "_relevance_score"]
+    assert found["id"].equals(plain["id"])
+    expected = plain["_relevance_score"].to_numpy() * 100
+    np.testing.assert_allclose(found["percent"].to_numpy(), expected, rtol=1e-6)
+
+
 def test_a_phrase_in_stable_rows_after_a_compaction(tmp_path: Path) -> None:
     rows = pa.table(
         {

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from pennon.dataset.operation_fields import from_index as from_index
 from pennon.dataset.operation_fields import to_index as to_index
@@ -22,6 +22,7 @@ from pennon.errors import (
 from pennon.index import kinds
 from pennon.index.base import OpenIndex
 from pennon.index.files import IndexFiles, made_now
+from pennon.index.text import kind as text
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.registry_entry import shown_of
 from pennon.index.vector.build.opened_index import StoredIndex, open_stored
@@ -38,8 +39,6 @@ from pennon.schema.project import find_path, walk_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of
 from pennon.table.json_index_wire import json_target
-
-_TEXT: Final = "InvertedIndexDetails"
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,9 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     json = json_target(first)
     if json is not None:
         return {"path": json[0], "target_details": {}, **found}
-    return shown_of(first.details[1]) if first.type_name == _TEXT and not found else found
+    return (
+        shown_of(first.details[1]) if first.type_name == text.KIND.details and not found else found
+    )
 
 
 def _why(snapshot: Snapshot, index: Index) -> str | None:

@@ -60,7 +60,7 @@ def kind_of(index: Index) -> ScalarKind | None:
     return found if found is not None and index.index_version <= found.reads else None
 
 
-def newest_of(index: Index) -> ScalarKind | None:
+def kind_of_any_version(index: Index) -> ScalarKind | None:
     """Return the kind of an index of any version; None for a kind that is not known."""
     return _BY_DETAILS.get(_of_values(index).type_name)
 

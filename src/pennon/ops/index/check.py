@@ -28,6 +28,7 @@ from pennon.index.base import Question, ScalarIndex, Values, is_nan
 from pennon.index.files import IndexFiles
 from pennon.index.kinds import kind_of, rows_named, stores_row_ids
 from pennon.index.row_set import Numbers
+from pennon.index.text import kind as text
 from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.inverted import Inverted
 from pennon.index.vector.build.opened_index import open_stored
@@ -140,7 +141,7 @@ def _misses(snapshot: Snapshot, build: IndexBuild, index: Index, values: Values)
 
 
 def _is_text(index: Index) -> bool:
-    return index.type_name == "InvertedIndexDetails"
+    return index.type_name == text.KIND.details
 
 
 def _present(snapshot: Snapshot, index: Index, named: Numbers) -> Numbers:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, FormatError, IndexExistsError, UnsupportedError
-from pennon.index.kinds import kind_called, newest_of, scalar_kind
+from pennon.index.kinds import kind_called, kind_of_any_version, scalar_kind
 from pennon.index.text.documents import is_json
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import (
@@ -186,7 +186,7 @@ def _check_entry(snapshot: Snapshot, index: Index) -> None:
     kind = field_to_arrow(leaf_of_index(snapshot.manifest.schema, index)).type
     json = json_target(index)
     message = index.type_name if json is None else json[1].type_name
-    made = newest_of(index)
+    made = kind_of_any_version(index)
     if made is None:
         text = f"the index {index.name!r} is of a kind that Pennon does not make: {message}"
         raise UnsupportedError(text)

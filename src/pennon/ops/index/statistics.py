@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import Final
 
 from pyarrow import types as t
 
@@ -29,8 +28,6 @@ from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices
 from pennon.table.operations import CreateIndex
 
-_MESSAGE: Final = "ZoneMapIndexDetails"
-
 
 def keep_statistics(snapshot: Snapshot, builder: Builder = THREADS) -> Snapshot:
     """Return the version with statistics of all its rows: this one if nothing is missing, else a new one.
@@ -40,7 +37,7 @@ def keep_statistics(snapshot: Snapshot, builder: Builder = THREADS) -> Snapshot:
     """
     known: dict[FieldId, dict[str, list[Index]]] = defaultdict(lambda: defaultdict(list))
     for index in parse_indices(snapshot.manifest.indices):
-        if index.type_name == _MESSAGE and len(index.field_ids) == 1:
+        if index.type_name == zone_map.KIND.details and len(index.field_ids) == 1:
             known[index.field_ids[0]][index.name].append(index)
     new: list[Index] = []
     removed: list[Index] = []
@@ -49,7 +46,7 @@ def keep_statistics(snapshot: Snapshot, builder: Builder = THREADS) -> Snapshot:
             continue
         if column.id not in known:
             name = f"{column.name}_statistics"
-            build = plan_index(snapshot, quoted(column.name), "ZONEMAP", name, {})
+            build = plan_index(snapshot, quoted(column.name), zone_map.KIND.user_names[0], name, {})
             new.append(build_index(build, builder))
             continue
         segments = next(iter(known[column.id].values()))

@@ -28,6 +28,7 @@ from pennon.index.vector.build.opened_index import open_stored
 from pennon.index.vector.build.partitions import sorted_by_partition
 from pennon.index.vector.build.train import can_train, sample_rows, train
 from pennon.index.vector.details_wire import settings_of, vector_details
+from pennon.index.vector.kind import KIND
 from pennon.index.vector.model import Model
 from pennon.index.vector.rows import Matrix, is_vector, usable, vector_type
 from pennon.index.vector.search.open import open_vector_index
@@ -53,7 +54,7 @@ from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 
-MESSAGE: Final = "VectorIndexDetails"
+MESSAGE: Final = KIND.details
 _PACKAGE: Final = "lance.index.pb"
 _SEGMENT_BYTES: Final = 256 * MIB
 """About so many bytes of vectors are coded for one segment, for FLAT holds them twice."""

@@ -16,7 +16,7 @@ from pyarrow import types as t
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.kinds import kind_of, newest_of
+from pennon.index.kinds import kind_of, kind_of_any_version
 from pennon.index.text.parameters import METADATA
 from pennon.scan.plan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
@@ -61,7 +61,7 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     if json is not None and kind is not None and not kind.tells_type:
         return f"a {kind.name} on a path of JSON does not say of which type its values are"
     if kind is None:
-        newest = newest_of(index)
+        newest = kind_of_any_version(index)
         index = index if json is None else json[1]
         name = index.type_name or "an unknown kind"
         if newest is None:

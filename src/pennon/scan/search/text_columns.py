@@ -28,6 +28,7 @@ from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.documents import Reader, is_json, is_text
 from pennon.index.text.inverted import Inverted
+from pennon.index.text.kind import KIND
 from pennon.index.text.matching import Searched, Seen
 from pennon.index.text.memory_partition import MemoryPartition
 from pennon.index.text.parameters import WITHOUT_INDEX
@@ -45,8 +46,8 @@ from pennon.schema.project import resolve, walk_paths
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
 
-_DETAILS: Final = "InvertedIndexDetails"
-_NEWEST: Final = 3
+_DETAILS: Final = KIND.details
+_NEWEST: Final = KIND.reads
 _BATCH_ROWS: Final = 8192
 TEXT_INDICES: Final[Key[tuple[Index, ...]]] = Key("text indices")
 TEXT_FIELD: Final[Key[tuple[FieldId, bool]]] = Key("text field")

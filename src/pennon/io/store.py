@@ -57,6 +57,30 @@ class ObjectReader(Protocol):
         ...
 
 
+class ReaderAround:
+    """An `ObjectReader` around another one, which answers all but ``read``."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: ObjectReader) -> None:
+        self._inner = inner
+
+    @property
+    def path(self) -> str:
+        """Return the path relative to the store's root."""
+        return self._inner.path
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        return self._inner.size_bytes
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return what the other reader says."""
+        return self._inner.is_mapped
+
+
 class ObjectWriter(Protocol):
     """A new object that is written front to back and appears when it is closed."""
 

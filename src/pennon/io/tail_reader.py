@@ -16,30 +16,23 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.core.kernels.gather import gather
 from pennon.io.mapped import as_ranges, byte_view, check_gather
-from pennon.io.store import ObjectReader
+from pennon.io.store import ObjectReader, ReaderAround
 
 
-class KnownEnd:
+class KnownEnd(ReaderAround):
     """An `ObjectReader` that has all bytes from ``first`` on in ``end``."""
 
-    __slots__ = ("_end", "_first", "_inner", "size_bytes")
+    __slots__ = ("_end", "_first")
 
     def __init__(self, inner: ObjectReader, first: int, end: pa.Buffer) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._first = first
         self._end = end
-        self.size_bytes = first + int(end.size)
-        """The object's size."""
 
     @property
-    def path(self) -> str:
-        """Return the path relative to the store's root."""
-        return self._inner.path
-
-    @property
-    def is_mapped(self) -> bool:
-        """Return what the object itself says."""
-        return self._inner.is_mapped
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        return self._first + int(self._end.size)
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests; the store is asked for what is not at hand only."""

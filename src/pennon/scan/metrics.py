@@ -19,7 +19,7 @@ from pennon.file.container.file import DataFile
 from pennon.index.files import Remember, watched
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
-from pennon.io.store import ObjectReader
+from pennon.io.store import ObjectReader, ReaderAround
 from pennon.scan.session import OpenFile
 
 T = TypeVar("T")
@@ -204,28 +204,16 @@ class ScanReport:
             _LOG.exception("scan_stats_callback failed")
 
 
-class _MeteredReader:
+class _MeteredReader(ReaderAround):
     """An `ObjectReader` that tells a meter of every round."""
 
-    def __init__(self, source: ObjectReader, meter: Meter) -> None:
-        self._source = source
+    def __init__(self, inner: ObjectReader, meter: Meter) -> None:
+        super().__init__(inner)
         self._meter = meter
-
-    @property
-    def path(self) -> str:
-        return self._source.path
-
-    @property
-    def size_bytes(self) -> int:
-        return self._source.size_bytes
-
-    @property
-    def is_mapped(self) -> bool:
-        return self._source.is_mapped
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         self._meter.count(self.path, requests)
-        return self._source.read(requests)
+        return self._inner.read(requests)
 
 
 def _pages_at(data: DataFile, positions: Int64Array) -> int:

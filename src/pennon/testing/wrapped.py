@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.io.forwarding_store import ForwardingStore
-from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
+from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, ReaderAround, Store
 
 Data: TypeAlias = pa.Buffer | bytes | memoryview
 
@@ -107,22 +107,12 @@ class WrappedStore(ForwardingStore):
         self.after("delete", path)
 
 
-class WrappedReader:
+class WrappedReader(ReaderAround):
     """An `ObjectReader` that tells its store of every round."""
 
     def __init__(self, store: WrappedStore, inner: ObjectReader) -> None:
+        super().__init__(inner)
         self._store = store
-        self._inner = inner
-
-    @property
-    def path(self) -> str:
-        """Return the path relative to the store's root."""
-        return self._inner.path
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the object's size."""
-        return self._inner.size_bytes
 
     @property
     def is_mapped(self) -> bool:

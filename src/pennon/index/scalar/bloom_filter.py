@@ -27,11 +27,10 @@ from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied
+from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied, xxhash64
 from pennon.index.kind import LookupCost, Parameters, RowNames, ScalarKind, is_text
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
-from pennon.index.scalar.xxhash import xxhash64
 from pennon.index.scalar.zones import (
     FRAGMENT,
     LENGTH,

@@ -7,7 +7,7 @@ token's, the document's, the position's.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -16,9 +16,8 @@ from pennon.core.runs import run_starts
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
+from pennon.index.text.partition import WholeLists
 from pennon.index.text.postings import (
-    NO_MEMBERS,
-    Members,
     Places,
     Postings,
     RowPostings,
@@ -80,7 +79,7 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class MemoryPartition:
+class MemoryPartition(WholeLists):
     """Documents and their tokens, in memory."""
 
     def __init__(self) -> None:
@@ -141,21 +140,9 @@ class MemoryPartition:
         words = len(self._tokens) * 2 + len(self._lengths) * 2
         return 4 * words + 8 * len(self._rows) + self.tokens.size_bytes
 
-    def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
-        """See `Partition.postings`."""
-        return [self._one(number, places) for number in numbers]
-
     def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
         """See `Partition.scored`."""
         return Scored.of(postings, self.lengths, average)
-
-    def members(self, number: int, docs: Words) -> Members:  # noqa: ARG002 - of the protocol
-        """See `Partition.members`: to find them out each time would cost more than it saves."""
-        return NO_MEMBERS
-
-    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
-        """See `Partition.placed`."""
-        return postings.places()
 
     def lists(self) -> TokenLists:
         """Return all posting lists."""

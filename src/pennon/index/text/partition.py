@@ -12,6 +12,7 @@ not remembered in one round.  Source: reference index-scalar, 13.3 to 13.5.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Protocol
 
@@ -28,6 +29,7 @@ from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.parameters import BLOCK_SIZES
 from pennon.index.text.postings import (
+    NO_MEMBERS,
     Blobs,
     BlockPostings,
     Members,
@@ -114,6 +116,26 @@ class StoredPartition(Partition, Protocol):
     def lists(self, low: int, high: int, *, places: bool) -> TokenLists:
         """Return the posting lists of tokens ``low`` to ``high``, with positions if ``places``."""
         ...
+
+
+class WholeLists(ABC):
+    """What partitions have in common whose posting lists are read whole."""
+
+    @abstractmethod
+    def _one(self, number: int, places: bool) -> Postings:
+        """Return the postings of a token."""
+
+    def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
+        """See `Partition.postings`."""
+        return [self._one(number, places) for number in numbers]
+
+    def members(self, number: int, docs: Words) -> Members:  # noqa: ARG002 - of the protocol
+        """See `Partition.members`: to find them out each time would cost more than it saves."""
+        return NO_MEMBERS
+
+    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
+        """See `Partition.placed`."""
+        return postings.places()
 
 
 class BlockPartition:

@@ -13,7 +13,6 @@ Source: reference index-scalar, 13.6.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +22,13 @@ from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
-from pennon.index.text.partition import document_numbers, read_documents, read_token_table
+from pennon.index.text.partition import (
+    WholeLists,
+    document_numbers,
+    read_documents,
+    read_token_table,
+)
 from pennon.index.text.postings import (
-    NO_MEMBERS,
-    Members,
     Places,
     Postings,
     RowPostings,
@@ -35,7 +37,7 @@ from pennon.index.text.postings import (
 )
 
 
-class RowPartition:
+class RowPartition(WholeLists):
     """Documents and tokens as old releases write them."""
 
     items = None
@@ -90,21 +92,9 @@ class RowPartition:
             np.concatenate([*none, *(each.found.values for each in found if each.found)]),
         )
 
-    def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
-        """See `Partition.postings`."""
-        return [self._one(number, places) for number in numbers]
-
     def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
         """See `Partition.scored`."""
         return Scored.of(postings, self.lengths, average)
-
-    def members(self, number: int, docs: Words) -> Members:  # noqa: ARG002 - of the protocol
-        """See `Partition.members`: to find them out each time would cost more than it saves."""
-        return NO_MEMBERS
-
-    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
-        """See `Partition.placed`."""
-        return postings.places()
 
     def _one(self, number: int, places: bool) -> Postings:
         def read() -> Postings:

@@ -34,7 +34,7 @@ from pennon.index.text.inverted import Inverted
 from pennon.index.vector.build.opened_index import open_stored
 from pennon.index.vector.build.partitions import sorted_by_partition
 from pennon.ops.index.build import IndexBuild
-from pennon.ops.index.create import plan_like
+from pennon.ops.index.create import fits_column, plan_like
 from pennon.ops.index.vectors import has_vectors
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import moved_rows
@@ -71,7 +71,7 @@ def wrong_segments(
     """
     found = known_indices(snapshot) if segments is None else segments
     for index in found:
-        if index.name in SYSTEM or not _is_made_here(snapshot, index):
+        if index.name in SYSTEM or not is_made_here(snapshot, [index]):
             continue
         try:
             why = _why_wrong(snapshot, index, most_fragments)
@@ -81,13 +81,13 @@ def wrong_segments(
             yield WrongIndex(index, why)
 
 
-def _is_made_here(snapshot: Snapshot, index: Index) -> bool:
-    fields = {each.id for each in snapshot.manifest.schema.walk()}
-    if not fields.issuperset(index.field_ids):  # its column was dropped since it was made
-        return False
-    if index.is_vector:
-        return has_vectors(snapshot, [index])
-    return len(index.field_ids) == 1 and kind_of(index) is not None
+def is_made_here(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    """Return whether an index is of one kind that Pennon makes, and of one column, which is there and fits."""
+    if all(each.is_vector for each in segments):
+        return has_vectors(snapshot, segments)
+    kinds = {kind_of(each) for each in segments}
+    fit = all(fits_column(snapshot, each) for each in segments)
+    return None not in kinds and len(kinds) == 1 and fit
 
 
 def _why_wrong(snapshot: Snapshot, index: Index, most_fragments: int | None) -> str | None:

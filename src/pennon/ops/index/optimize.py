@@ -10,12 +10,12 @@ from typing import Final
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
-from pennon.index.kinds import kind_of, rows_named, stores_row_ids
+from pennon.index.kinds import rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
-from pennon.ops.index.check import wrong_segments
-from pennon.ops.index.create import build_index, fits_column, plan_like
-from pennon.ops.index.vectors import has_vectors, optimized_vectors
+from pennon.ops.index.check import is_made_here, wrong_segments
+from pennon.ops.index.create import build_index, plan_like
+from pennon.ops.index.vectors import optimized_vectors
 from pennon.ops.row_history import has_moved_rows, live_row_ids
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import moved_rows
@@ -94,12 +94,12 @@ def optimized_segments(
         old, stale, claiming = list(segments), [], []
     if not (retrain or fresh or stale or len(old) > 1):
         return [], []
-    remake = _vectors if _are_vectors(snapshot, segments) else _plain
-    if remake is _plain and not _is_made_here(snapshot, segments):
+    if not is_made_here(snapshot, segments):
         name = segments[0].name
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
         return [], []
+    remake = _vectors if segments[0].is_vector else _plain
     made: list[Index] = []
     gone: list[Index] = []
     for each in kept:
@@ -112,17 +112,6 @@ def optimized_segments(
         made.append(one)
         gone += replaced
     return made, gone
-
-
-def _are_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
-    return all(each.is_vector for each in segments) and has_vectors(snapshot, segments)
-
-
-def _is_made_here(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
-    """Return whether an index is of one kind that Pennon makes, and of one column, which is there and fits."""
-    kinds = {kind_of(each) for each in segments}
-    fit = all(fits_column(snapshot, each) for each in segments)
-    return None not in kinds and len(kinds) == 1 and fit
 
 
 def _vectors(

@@ -3,6 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+def xxhash64(data: bytes) -> int:
+    """Return the 64-bit xxHash of the bytes of one value, with seed 0."""
+
 def insert_fixed(words: npt.NDArray[np.uint32], data: npt.NDArray[np.uint8], width: int) -> None:
     """Put values of ``width`` bytes, one after the other in ``data``, into a filter.
 

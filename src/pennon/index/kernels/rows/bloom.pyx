@@ -71,6 +71,11 @@ cdef uint64_t _hash(const uint8_t *data, int64_t size) noexcept nogil:
     return found ^ (found >> 32)
 
 
+def xxhash64(const uint8_t[::1] data):
+    """Hash the bytes of one value; see the stub."""
+    return _hash(&data[0] if data.shape[0] else NULL, data.shape[0])
+
+
 cdef inline void _insert(uint32_t *words, uint64_t blocks, uint64_t hashed) noexcept nogil:
     cdef uint32_t *block = words + WORDS * (((hashed >> 32) * blocks) >> 32)
     cdef uint32_t low = <uint32_t> hashed

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied
-from pennon.index.scalar.xxhash import xxhash64
+from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied, xxhash64
+from tests.unit.index.kernels.rows.plain_xxhash import plain_xxhash64
 
 SALT = (
     0x47B6137B,
@@ -26,11 +26,30 @@ def by_hand(values: list[bytes], blocks: int) -> list[int]:
     """Return the words of a filter of values: reference index-scalar, 7."""
     words = [0] * (8 * blocks)
     for value in values:
-        found = xxhash64(value)
+        found = plain_xxhash64(value)
         block = ((found >> 32) * blocks) >> 32
         for at, salt in enumerate(SALT):
             words[8 * block + at] |= 1 << ((((found & 0xFFFFFFFF) * salt) & 0xFFFFFFFF) >> 27)
     return words
+
+
+KNOWN = {
+    b"": 0xEF46DB3751D8E999,
+    b"a": 0xD24EC4F1A98C6E5B,
+    b"abc": 0x44BC2CF5AD770999,
+    b"Nobody inspects the spammish repetition": 0xFBCEA83C8A378BF1,
+}
+"""Published values, and those of the specification's own generator."""
+
+
+@pytest.mark.parametrize("data", KNOWN)
+def test_xxhash64_of_known_bytes(data: bytes) -> None:
+    assert xxhash64(data) == plain_xxhash64(data) == KNOWN[data]
+
+
+@given(st.binary(max_size=200))
+def test_xxhash64_equals_the_plain_one(data: bytes) -> None:
+    assert xxhash64(data) == plain_xxhash64(data)
 
 
 @given(st.lists(st.binary(max_size=70)), st.sampled_from([1, 2, 8, 64]))

@@ -1,4 +1,4 @@
-"""xxHash64 of single values; whole columns are a kernel's work.
+"""xxHash64 in plain Python, which the kernel is compared with.
 
 Source: the xxHash specification, 64 bits, seed 0.
 """
@@ -16,7 +16,7 @@ _P4: Final = 0x85EBCA77C2B2AE63
 _P5: Final = 0x27D4EB2F165667C5
 
 
-def xxhash64(data: bytes) -> int:
+def plain_xxhash64(data: bytes) -> int:
     """Return the hash of some bytes."""
     whole = len(data) // 32 * 32
     if whole:

@@ -43,7 +43,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("columns", V2_2): ("v2_1.reader", "COLUMNS"),
     ("bounds", V0_1): ("v0_1.page_bounds", "read_bounds"),
     ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
-    ("across", V2_1): ("v2_1.across", "read_across"),
+    ("across", V2_1): ("v2_1.multi_file_take", "read_across"),
     ("plan", V0_1): ("v0_1.read_plan", "describe"),
     ("plan", V2_0): ("v2_0.read_plan", "describe"),
     ("plan", V2_1): ("v2_1.reader", "describe"),

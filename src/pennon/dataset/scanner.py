@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 
 
 class LanceScanner(ArrowScanner):
-    """Reads rows of one version of a table; every method starts the scan anew."""
+    """Reads rows of one version of a table; every method starts the scan anew.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> scan = ds.scanner(columns=["id"], filter="id > 1")
+    >>> scan.to_table()["id"].to_pylist(), scan.count_rows()
+    ([2, 3], 2)
+    """
 
     def __init__(self, dataset: DatasetBase, snapshot: Snapshot, options: ScanOptions) -> None:
         """Describe the scan; nothing is read yet."""
@@ -95,7 +101,12 @@ class LanceScanner(ArrowScanner):
 
     @cached_property
     def projected_schema(self) -> pa.Schema:
-        """Return the schema of the rows that come out."""
+        """Return the schema of the rows that come out.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(columns={"half": "id / 2"}).projected_schema.names
+        ['half']
+        """
         if self._bytes_of_blobs is not None:
             return self._bytes_of_blobs.schema
         return self._query.schema if self._search is None else self._search.schema
@@ -116,11 +127,21 @@ class LanceScanner(ArrowScanner):
 
     @property
     def dataset_schema(self) -> pa.Schema:
-        """Return the schema of the table."""
+        """Return the schema of the table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(columns={"half": "id / 2"}).dataset_schema.names
+        ['id']
+        """
         return self._ds.schema
 
     def to_table(self) -> pa.Table:
-        """Read all rows."""
+        """Read all rows into a table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").to_table()["id"].to_pylist()
+        [2, 3]
+        """
         found = self._read_table()
         is_cut = self._options.limit is not None or self._options.offset > 0
         return exact_table(found) if is_cut else found
@@ -153,6 +174,10 @@ class LanceScanner(ArrowScanner):
         """Read the rows batch by batch; closing the iterator early stops the work.
 
         Each batch begins at offset 0, in buffers of its own size.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> [batch.num_rows for batch in ds.scanner(batch_size=2).to_batches()]
+        [2, 1]
         """
         return exact_batches(self._cut_batches())
 
@@ -180,7 +205,12 @@ class LanceScanner(ArrowScanner):
         return read_query_batches(query, rows, ahead, may_cut=may_cut)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows."""
+        """Return a `pyarrow.RecordBatchReader` of the rows.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner().to_reader().read_next_batch().num_rows
+        3
+        """
         return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -193,6 +223,10 @@ class LanceScanner(ArrowScanner):
 
         ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or
         ``descriptions`` of where they lie.  Raises ModuleNotFoundError if pandas is not installed.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> len(ds.scanner(filter="id > 1").to_pandas())
+        2
         """
         if find_spec("pandas") is None:
             raise not_installed("pandas", "to_pandas")
@@ -213,7 +247,12 @@ class LanceScanner(ArrowScanner):
         return LanceScanner(self._ds, self._snapshot, replace(self._options, **changes))
 
     def count_rows(self) -> int:
-        """Return how many rows come out; without a condition no column is read."""
+        """Return how many rows come out; without a condition no column is read.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").count_rows()
+        2
+        """
         if self._search is not None:
             search, report = self._reporting(self._search)
             with nullcontext() if report is None else report.of_search():
@@ -229,12 +268,22 @@ class LanceScanner(ArrowScanner):
         return replace(self._query, orderings=()) if self._query.orderings else self._query
 
     def head(self, num_rows: int) -> pa.Table:
-        """Return the first rows."""
+        """Return the first ``num_rows`` rows as a table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").head(1)["id"].to_pylist()
+        [2]
+        """
         limit = num_rows if self._options.limit is None else min(num_rows, self._options.limit)
         return self._with(limit=limit).to_table()
 
     def scan_batches(self) -> list[pa.RecordBatch]:
-        """Return all batches."""
+        """Return all batches.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> [batch.num_rows for batch in ds.scanner(batch_size=2).scan_batches()]
+        [2, 1]
+        """
         return list(self.to_batches())
 
     def take(self, indices: Any) -> pa.Table:
@@ -243,7 +292,13 @@ class LanceScanner(ArrowScanner):
         raise UnsupportedError(message)
 
     def explain_plan(self, verbose: bool = False) -> str:
-        """Return the plan as text: what is read, and what is done with it."""
+        """Return the plan as text: what is read, and what is done with it.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> print(ds.scanner(filter="id > 1").explain_plan())
+        Filter: id > 1
+          Scan: uri=memory://..., columns=[id], fragments=1 of 1, rows=3 of 3
+        """
         if self._search is not None:
             return text_of_lines(self._search.lines(self._ds.uri))
         query = plan_query(self._query, self._options.fragments)
@@ -253,6 +308,12 @@ class LanceScanner(ArrowScanner):
         """Run the scan, drop its rows, and return the plan with what was read and how long it took.
 
         ``count_rows``: count the rows instead.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> print(ds.scanner(filter="id > 1").analyze_plan())
+        Scanned: rows=2, elapsed=...ms
+        Filter: id > 1, metrics=[rows_kept=2]
+          Scan: uri=memory://..., columns=[id], ..., metrics=[files=1, pages=1, ...]
         """
         options = self._options
         if self._search is not None:

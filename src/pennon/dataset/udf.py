@@ -56,6 +56,15 @@ def batch_udf(
     ``output_schema``: what the function returns; otherwise the schema of its first result.
     ``checkpoint_file``: where results are kept until all are committed.  After a crash, call
     `LanceDataset.add_columns` with the same file, and the function is called for what is missing.
+
+    >>> import pyarrow.compute as pc
+    >>> @pennon.batch_udf()
+    ... def twice(rows):
+    ...     return pa.record_batch({"twice": pc.multiply(rows["id"], 2)})
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.add_columns(twice, read_columns=["id"])
+    >>> ds.to_table()["twice"].to_pylist()
+    [2, 4, 6]
     """
 
     def wrap(func: Callable[[pa.RecordBatch], Any]) -> BatchUDF:

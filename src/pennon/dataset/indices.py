@@ -45,7 +45,13 @@ class DatasetIndices(DatasetBase):
     """The indices of a table."""
 
     def describe_indices(self) -> list[IndexDescription]:
-        """Return all indices, ordered by name; their folders are listed for the sizes."""
+        """Return all indices, ordered by name; their folders are listed for the sizes.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> [(index.name, index.index_type) for index in ds.describe_indices()]
+        [('id_idx', 'BTree')]
+        """
         found: list[IndexDescription] = _descriptions().describe(self._snapshot)
         return found
 
@@ -53,6 +59,11 @@ class DatasetIndices(DatasetBase):
         """Return all segments of all indices, with a warning of those that are not asked.
 
         `describe_indices` says more.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> [index["name"] for index in ds.list_indices()]
+        ['id_idx']
         """
         message = "list_indices is deprecated, by pylance too: use describe_indices"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
@@ -184,6 +195,13 @@ class DatasetIndices(DatasetBase):
 
         Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
         IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
+
+        >>> from pennon.vector import vec_to_table
+        >>> ds = pennon.write_dataset(vec_to_table([[float(n), 1.0] for n in range(300)]), uri)
+        >>> ds = ds.create_index("vector", "IVF_FLAT", num_partitions=2)
+        >>> near = {"column": "vector", "q": [7.0, 1.0], "k": 1}
+        >>> ds.to_table(nearest=near)["vector"].to_pylist()
+        [[7.0, 1.0]]
         """
         given = {
             "metric": metric,
@@ -281,6 +299,11 @@ class DatasetIndices(DatasetBase):
         `commit_existing_index_segments`.  ``index_uuid`` names the folder of this one.  The other arguments are those of
         `create_index` and `create_scalar_index`.  ``replace`` has no effect: the commit says which segments go.  Raises
         as `create_scalar_index` does, and UnsupportedError for ``train=False``.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> parts = [ds.create_index_uncommitted("id", "BTREE", fragment_ids=[n]) for n in (0, 1)]
+        >>> [part.fragment_ids for part in parts]
+        [{0}, {1}]
         """
         if fragment_ids is None:
             message = "create_index_uncommitted requires fragment_ids for distributed index build"
@@ -326,7 +349,13 @@ class DatasetIndices(DatasetBase):
         return _shown(ops.build_index(build))
 
     def merge_existing_index_segments(self, segments: Iterable[Index]) -> Index:
-        """Make one segment of several, and return its entry; nothing is committed."""
+        """Make one segment of several, and return its entry; nothing is committed.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> parts = [ds.create_index_uncommitted("id", "BTREE", fragment_ids=[n]) for n in (0, 1)]
+        >>> ds.merge_existing_index_segments(parts).fragment_ids
+        {0, 1}
+        """
         return _shown(ops.merge_segments(self._snapshot, _entries(segments)))
 
     def merge_index_metadata(
@@ -344,13 +373,25 @@ class DatasetIndices(DatasetBase):
 
         Raises ArgumentError for other kinds, which have `create_index_uncommitted`, and for parts with different
         settings; NotFoundError if there are none.
+
+        >>> from uuid import uuid4
+        >>> ds = pennon.write_dataset(pa.table({"t": ["a fox", "a whale"]}), uri)
+        >>> folder = str(uuid4())
+        >>> ds.create_scalar_index("t", "INVERTED", fragment_ids=[0], index_uuid=folder)
+        >>> ds.merge_index_metadata(folder, "INVERTED")
         """
         ops.merge_parts(self._snapshot, index_uuid, index_type)
 
     def commit_existing_index_segments(
         self, index_name: str, column: str, segments: Iterable[Index]
     ) -> Self:
-        """Make segments the index of that name, and turn the handle to the version that has it."""
+        """Make segments the index of that name, and turn the handle to the version that has it.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> segment = ds.create_index_uncommitted("id", "BTREE", fragment_ids=[0])
+        >>> ds.commit_existing_index_segments("id_idx", "id", [segment]).has_index
+        True
+        """
         self._turn_to(ops.commit_segments(self._snapshot, index_name, column, _entries(segments)))
         return self
 
@@ -358,6 +399,11 @@ class DatasetIndices(DatasetBase):
         """Return how much an index covers, and what its segments say of themselves.
 
         Raises KeyError if there is none of that name.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> ds.index_statistics("id_idx")["num_indexed_rows"]
+        3
         """
         found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
         return found
@@ -366,6 +412,12 @@ class DatasetIndices(DatasetBase):
         """Return the centroids and the metric of an index of vectors; None if it is not trained yet.
 
         Raises IndexNotFoundError if there is none of that name, ArgumentError if it is of something else.
+
+        >>> from pennon.vector import vec_to_table
+        >>> ds = pennon.write_dataset(vec_to_table([[float(n), 1.0] for n in range(300)]), uri)
+        >>> ds = ds.create_index("vector", "IVF_FLAT", num_partitions=2)
+        >>> ds.get_ivf_model("vector_idx").num_partitions
+        2
         """
         found: IvfModel | None = _descriptions().ivf_model_of(self._snapshot, index_name)
         return found
@@ -374,6 +426,12 @@ class DatasetIndices(DatasetBase):
         """Return the centroids of an index of vectors, named or the first of a column, as fixed-size lists.
 
         Raises KeyError for a column without such an index, and as `get_ivf_model` does.
+
+        >>> from pennon.vector import vec_to_table
+        >>> ds = pennon.write_dataset(vec_to_table([[float(n), 1.0] for n in range(300)]), uri)
+        >>> ds = ds.create_index("vector", "IVF_FLAT", num_partitions=2)
+        >>> len(ds.centroids(column="vector"))
+        2
         """
         if index_name is None:
             if column is None:
@@ -394,6 +452,10 @@ class DatasetIndices(DatasetBase):
 
         Raises IndexNotFoundError if there is none of that name, ArgumentError for ``with_position`` where it
         has no positions.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> ds.prewarm_index("id_idx")
         """
         chosen = None if index_segments is None else frozenset(map(str, index_segments))
         _descriptions().warm(self._snapshot, name, chosen, with_position=with_position)
@@ -402,6 +464,10 @@ class DatasetIndices(DatasetBase):
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
 
         Raises IndexNotFoundError if there is none of that name.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> ds.drop_index("id_idx")
         """
         self._turn_to(ops.drop_index(self._snapshot, name))
 

@@ -18,6 +18,11 @@ class BatchUDF:
     """A function from a batch to a batch of new columns, for `LanceDataset.add_columns`.
 
     `batch_udf` makes one as a decorator.  It may be called like the function itself.
+
+    >>> from pennon.dataset import BatchUDF
+    >>> same = BatchUDF(lambda rows: rows.rename_columns(["copy"]))
+    >>> same(pa.record_batch({"id": [1, 2]})).to_pydict()
+    {'copy': [1, 2]}
     """
 
     def __init__(

@@ -6,6 +6,8 @@ A docstring runs with these names: ``spark``; ``path``, where a small table is, 
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +30,17 @@ NAMES: dict[str, Any] = {
     **{each.__name__: each for each in HELPERS},
     **dict(members(LanceTable)),
 }
+
+
+@pytest.fixture(autouse=True)
+def settings_stay(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the session's settings back: `local_session` gives the session of all tests its own."""
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    before = dict(spark.conf.getAll)
+    yield
+    for key, value in spark.conf.getAll.items():
+        if value != before.get(key) and spark.conf.isModifiable(key):
+            spark.conf.set(key, before[key]) if key in before else spark.conf.unset(key)
 
 
 @pytest.mark.parametrize("name", NAMES)

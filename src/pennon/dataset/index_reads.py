@@ -73,7 +73,7 @@ class DatasetIndexReads(DatasetBase):
         ]
 
     def index_statistics(self, index_name: str) -> dict[str, Any]:
-        """Return how much an index covers, and what its segments say of themselves.
+        """Return the statistics of an index: covered and uncovered rows, and those of its segments.
 
         Raises KeyError if there is none of that name.
 

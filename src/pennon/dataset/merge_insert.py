@@ -246,7 +246,7 @@ class MergeInsertBuilder:
         return run_merge(plan_merge(snapshot, source, self._clauses, self._mode, self._version))
 
     def explain_plan(self, schema: pa.Schema | None = None, verbose: bool = False) -> str:
-        """Return what a merge of data with a schema (by default, the table's) would do, as text.
+        """Return the plan of a merge as text, for data with a schema (by default, the table's).
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> print(ds.merge_insert("id").when_not_matched_insert_all().explain_plan())

@@ -247,7 +247,7 @@ class LanceScanner(ArrowScanner):
         return LanceScanner(self._ds, self._snapshot, replace(self._options, **changes))
 
     def count_rows(self) -> int:
-        """Return how many rows come out; without a condition no column is read.
+        """Return the number of rows of the scan; without a condition no column is read.
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> ds.scanner(filter="id > 1").count_rows()

@@ -247,7 +247,7 @@ class DatasetVersions(DatasetBase):
         begin_version: int | None = None,
         end_version: int | None = None,
     ) -> DatasetDelta:
-        """Return what changed after one version, up to and with another.
+        """Return the changes between two versions: rows after ``begin_version``, up to ``end_version`` inclusive.
 
         Either ``compared_against``, a version older or newer than this one, or both
         ``begin_version`` and ``end_version``.

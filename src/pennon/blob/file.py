@@ -17,9 +17,15 @@ DEFAULT_BLOB_BUFFER_SIZE: Final = 512 * KIB
 
 
 class BlobFile(io.BufferedIOBase):
-    """A blob as a file that can be read and moved in; see `LanceDataset.take_blobs`.
+    """A blob as a readable, seekable file; see `LanceDataset.take_blobs`.
 
     Opening reads nothing.  It pickles, as a file at its start.
+
+    >>> rows = pa.table([pennon.blob_array([b"abcdef"])], pa.schema([pennon.blob_field("b")]))
+    >>> ds = pennon.write_dataset(rows, uri, data_storage_version="2.2")
+    >>> with ds.take_blobs("b", indices=[0])[0] as file:
+    ...     file.seek(2), file.read(3), file.size()
+    (2, b'cde', 6)
     """
 
     def __init__(self, inner: BlobRange, buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE) -> None:
@@ -138,7 +144,12 @@ class BlobFile(io.BufferedIOBase):
 
 
 class BlobColumn:
-    """A column of binaries whose values are handed out as files in memory, None for NULL."""
+    """A column of binaries as an iterable of in-memory files, None for NULL.
+
+    >>> column = pennon.BlobColumn(pa.array([b"abc", None], pa.large_binary()))
+    >>> [file and file.read() for file in column]
+    [b'abc', None]
+    """
 
     def __init__(self, blob_column: pa.Array[Any] | pa.ChunkedArray[Any]) -> None:
         """Take an array; raises ArgumentError unless it is one of binaries."""

@@ -115,7 +115,12 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         storage_options: Mapping[str, str] | None = None,
         default_scan_options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Return the dataset of a version that was read already."""
+        """Return the dataset of a version that was read already.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> pennon.LanceDataset.of_snapshot(uri, ds.snapshot).version
+        1
+        """
         made = cls.__new__(cls)
         made._take_over(uri, snapshot, storage_options, default_scan_options)  # noqa: SLF001
         return made
@@ -178,78 +183,162 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return the version as Pennon's own functions take it."""
+        """Return the version as a `pennon.scan.snapshot.Snapshot`, which Pennon's inner functions take.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.snapshot.manifest.version
+        1
+        """
         return self._snapshot
 
     def session(self) -> Session:
-        """Return what this dataset remembers of files; other datasets may share it."""
+        """Return the session, the cache of files and indices; other datasets may share it.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> pennon.dataset(uri, session=ds.session()).session().is_same_as(ds.session())
+        True
+        """
         return self._snapshot.session
 
     @property
     def uri(self) -> str:
-        """Return the place, as it was given."""
+        """Return the path or URI of the table, as it was given.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.uri == uri
+        True
+        """
         return self._uri
 
     @property
     def version(self) -> int:
-        """Return the number of this version."""
+        """Return the number of this version.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.version
+        1
+        """
         return self._snapshot.manifest.version
 
     @property
     def latest_version(self) -> int:
-        """Return the number of the table's newest version, asked of the store now."""
+        """Return the number of the table's newest version; asks the store each time.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = pennon.write_dataset(pa.table({"id": [4]}), uri, mode="append")
+        >>> ds.version, ds.latest_version
+        (1, 2)
+        """
         return latest_version(self._snapshot.store)
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the schema of the table."""
+        """Return the schema of the table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.schema.names
+        ['id']
+        """
         return schema_to_arrow(self._snapshot.manifest.schema)
 
     @property
     def lance_schema(self) -> LanceSchema:
-        """Return the schema with field ids."""
+        """Return the schema with field ids.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.lance_schema.field("id").id()
+        0
+        """
         return LanceSchema(self._snapshot.manifest.schema)
 
     @property
     def data_storage_version(self) -> str:
-        """Return the file version that new data files get."""
+        """Return the file version that new data files get.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.data_storage_version
+        '2.1'
+        """
         return str(storage_version(self._snapshot.manifest))
 
     @property
     def has_stable_row_ids(self) -> bool:
-        """Return whether rows keep their ids when they move."""
+        """Return whether rows keep their ids when they move.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}), uri, enable_stable_row_ids=True)
+        >>> ds.has_stable_row_ids
+        True
+        """
         return self._snapshot.manifest.has_stable_row_ids
 
     @property
     def max_field_id(self) -> int:
-        """Return the highest field id in the schema and the data files, -1 if there is none."""
+        """Return the highest field id in the schema and the data files, -1 if there is none.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.max_field_id
+        0
+        """
         return highest_field_id(self._snapshot.manifest)
 
     @property
     def has_index(self) -> bool:
-        """Return whether the version has indices."""
+        """Return whether the version has indices.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> ds.has_index
+        True
+        """
         return bool(self._snapshot.manifest.indices)
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the table's own metadata."""
+        """Return the table's own metadata.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.update_metadata({"owner": "ada"})
+        >>> ds.metadata
+        {'owner': 'ada'}
+        """
         return dict(self._snapshot.manifest.table_metadata)
 
     @property
     def schema_metadata(self) -> dict[str, str]:
-        """Return the schema's metadata as text."""
+        """Return the schema's metadata as text.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}, metadata={"source": "sensor 7"}), uri)
+        >>> ds.schema_metadata
+        {'source': 'sensor 7'}
+        """
         metadata = self._snapshot.manifest.schema.metadata
         return {key: bytes(value).decode(errors="replace") for key, value in metadata.items()}
 
     @property
     def initial_storage_options(self) -> dict[str, str] | None:
-        """Return the storage options that the table was opened with."""
+        """Return the storage options that the table was opened with.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": [1]}), uri)
+        >>> pennon.dataset(uri, storage_options={"timeout": "30s"}).initial_storage_options
+        {'timeout': '30s'}
+        """
         return self._storage_options
 
     def latest_storage_options(self) -> dict[str, str] | None:
-        """Return the storage options; they do not change."""
+        """Return the storage options; they do not change.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": [1]}), uri)
+        >>> pennon.dataset(uri, storage_options={"timeout": "30s"}).latest_storage_options()
+        {'timeout': '30s'}
+        """
         return self._storage_options
 
     def config(self) -> dict[str, str]:
-        """Return the table's config."""
+        """Return the table's config.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.update_config({"lance.compaction.target_rows_per_fragment": "1000"})
+        >>> ds.config()
+        {'lance.compaction.target_rows_per_fragment': '1000'}
+        """
         return dict(self._snapshot.manifest.config)

@@ -47,7 +47,14 @@ class DatasetBlobs:
         *,
         buffer_size: int = DEFAULT_BLOB_BUFFER_SIZE,
     ) -> list[BlobFile | None]:
-        """Return the blobs of rows as files; no byte of them is read before it is asked for."""
+        """Return the blobs of rows as files; no byte of them is read before it is asked for.
+
+        >>> rows = pa.table([pennon.blob_array([b"abc", None])], pa.schema([pennon.blob_field("b")]))
+        >>> ds = pennon.write_dataset(rows, uri, data_storage_version="2.2")
+        >>> first, second = ds.take_blobs("b", indices=[0, 1])
+        >>> first.read(), second
+        (b'abc', None)
+        """
         check_buffer_size(buffer_size)
         found = self._find_blobs(blob_column, ids, addresses, indices)
         return [None if blob is None else BlobFile(blob, buffer_size) for blob in found.blobs]
@@ -62,7 +69,13 @@ class DatasetBlobs:
         io_buffer_size: int | None = None,
         preserve_order: bool | None = None,
     ) -> list[tuple[int, bytes | None]]:
-        """Return (row address, bytes) for each row, in the order asked; a round for each file."""
+        """Return (row address, bytes) for each row, in the order asked; a round for each file.
+
+        >>> rows = pa.table([pennon.blob_array([b"abc", None])], pa.schema([pennon.blob_field("b")]))
+        >>> ds = pennon.write_dataset(rows, uri, data_storage_version="2.2")
+        >>> ds.read_blobs("b", indices=[1, 0])
+        [(1, None), (0, b'abc')]
+        """
         found = self._find_blobs(blob_column, ids, addresses, indices)
         filled = [blob for blob in found.blobs if blob is not None]
         data = iter(read_ranges([(blob, 0, blob.size_bytes) for blob in filled]))
@@ -84,6 +97,11 @@ class DatasetBlobs:
 
         ``selector`` says what names a row: ``ids``, ``addresses`` or ``indices``.
         Raises ArgumentError for a range beyond its blob's end.
+
+        >>> rows = pa.table([pennon.blob_array([b"abcdef"])], pa.schema([pennon.blob_field("b")]))
+        >>> ds = pennon.write_dataset(rows, uri, data_storage_version="2.2")
+        >>> ds.read_blob_ranges("b", [(0, 1, 2), (0, 4, 2)], selector="indices")
+        [(0, 0, b'bc'), (1, 0, b'ef')]
         """
         if selector not in _FIND:
             message = f"selector must be one of {', '.join(map(repr, _FIND))}, got {selector!r}"

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CleanupStats:
-    """The number of files and bytes that a clean-up removed; manifests count among the bytes."""
+    """The number of files and bytes that a clean-up removed; manifests count among the bytes.
+
+    >>> from datetime import timedelta
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.delete("id > 0")
+    >>> stats = ds.cleanup_old_versions(timedelta(0))
+    >>> stats.old_versions, stats.data_files_removed
+    (1, 1)
+    """
 
     bytes_removed: int = 0
     old_versions: int = 0
@@ -50,6 +58,13 @@ class CleanupCandidateFile:
 
     ``kind``: data, deletion, index, transaction, manifest, or temporary (what a writer that was cut
     short left).  ``unverified``: no version is known to have named it.
+
+    >>> from datetime import timedelta
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.delete("id > 0")
+    >>> plan = ds.explain_cleanup_old_versions(timedelta(0), include_files=True)
+    >>> sorted(file.kind for file in plan.candidate_files)
+    ['data', 'manifest', 'transaction']
     """
 
     path: str
@@ -60,7 +75,15 @@ class CleanupCandidateFile:
 
 @dataclass(frozen=True, slots=True)
 class CleanupReferencedBranch:
-    """A branch that left one of the table's versions, which stays for it."""
+    """A branch that left one of the table's versions, which stays for it.
+
+    >>> from datetime import timedelta
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.create_branch("trial")
+    >>> _ = ds.delete("id = 1")
+    >>> ds.explain_cleanup_old_versions(timedelta(0)).referenced_branches
+    [CleanupReferencedBranch(name='trial', referenced_version=1, cleanup_candidate=False)]
+    """
 
     name: str
     referenced_version: int
@@ -69,7 +92,15 @@ class CleanupReferencedBranch:
 
 @dataclass(frozen=True, slots=True)
 class CleanupExplanation:
-    """A dry run of `LanceDataset.cleanup_old_versions`."""
+    """A dry run of `LanceDataset.cleanup_old_versions`.
+
+    >>> from datetime import timedelta
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.delete("id = 1")
+    >>> plan = ds.explain_cleanup_old_versions(timedelta(0))
+    >>> plan.read_version, plan.stats.old_versions
+    (2, 1)
+    """
 
     read_version: int
     stats: CleanupStats

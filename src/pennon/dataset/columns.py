@@ -17,7 +17,13 @@ _ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.Data
 
 
 class AlterColumn(TypedDict):
-    """A change of one column for `LanceDataset.alter_columns`; only ``path`` must be there."""
+    """A change of one column for `LanceDataset.alter_columns`; only ``path`` must be there.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.alter_columns({"path": "id", "name": "key"})
+    >>> ds.schema.names
+    ['key']
+    """
 
     path: str
     name: NotRequired[str | None]
@@ -48,6 +54,11 @@ class DatasetColumns(DatasetBase):
 
         Raises InvalidSchemaError for a name that is taken, SchemaMismatchError for wrong rows or
         columns, ArgumentError for wrong SQL, UnsupportedError for types.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.add_columns({"twice": "id * 2"})
+        >>> ds.to_table().to_pydict()
+        {'id': [1, 2, 3], 'twice': [2, 4, 6]}
         """
         from pennon.dataset.new_columns import add_columns  # noqa: PLC0415 - saves writers and SQL at open
 
@@ -59,6 +70,11 @@ class DatasetColumns(DatasetBase):
         """Drop columns, or fields inside them (``a.b``); their bytes stay until a compaction.
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2], "name": ["a", "b"]}), uri)
+        >>> ds.drop_columns(["name"])
+        >>> ds.schema.names
+        ['id']
         """
         if isinstance(columns, str):
             message = f"columns must be a list of names, got {columns!r}"
@@ -74,6 +90,11 @@ class DatasetColumns(DatasetBase):
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError for names, and for a
         column that is to be never NULL but has NULLs, ArgumentError for values that do not fit.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.alter_columns({"path": "id", "name": "key", "data_type": pa.int32()})
+        >>> ds.schema
+        key: int32
         """
         plan = ops.plan_alter(self._snapshot, [_parse_alteration(each) for each in alterations])
         self._turn_to(ops.alter_columns(plan))
@@ -89,6 +110,11 @@ class DatasetColumns(DatasetBase):
 
         Raises NotFoundError for a key that is not there, InvalidSchemaError for a name that is
         taken, SchemaMismatchError for keys of different types.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.merge(pa.table({"id": [1, 3], "name": ["a", "c"]}), "id")
+        >>> ds.to_table()["name"].to_pylist()
+        ['a', None, 'c']
         """
         from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
 
@@ -108,6 +134,11 @@ class DatasetColumns(DatasetBase):
         """Delete all rows; schema, metadata and older versions stay.
 
         Where another writer changed rows meanwhile, it is done again on the newest version.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.truncate_table()
+        >>> ds.count_rows(), ds.checkout_version(1).count_rows()
+        (0, 3)
         """
         self._turn_to(with_retries(ops.truncate, self._snapshot))
 
@@ -119,6 +150,10 @@ class DatasetColumns(DatasetBase):
         """Change the table's own metadata, and return it; None takes a key away.
 
         ``replace``: nothing else stays.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.update_metadata({"owner": "ada"})
+        {'owner': 'ada'}
         """
         self._turn_to(ops.update_table_metadata(self._snapshot, values, replace=replace))
         return self.metadata
@@ -126,18 +161,35 @@ class DatasetColumns(DatasetBase):
     def update_config(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
-        """Change the table's config, and return it; see `update_metadata`."""
+        """Change the table's config, and return it; see `update_metadata`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.update_config({"lance.compaction.target_rows_per_fragment": "1000"})
+        {'lance.compaction.target_rows_per_fragment': '1000'}
+        """
         self._turn_to(ops.update_config(self._snapshot, values, replace=replace))
         return self.config()
 
     def delete_config_keys(self, keys: Sequence[str]) -> None:
-        """Take keys out of the table's config; those that are not there do not matter."""
+        """Take keys out of the table's config; those that are not there do not matter.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.update_config({"a": "1", "b": "2"})
+        >>> ds.delete_config_keys(["a"])
+        >>> ds.config()
+        {'b': '2'}
+        """
         self.update_config(dict.fromkeys(keys))
 
     def update_schema_metadata(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
-        """Change the schema's metadata, and return it; see `update_metadata`."""
+        """Change the schema's metadata, and return it; see `update_metadata`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.update_schema_metadata({"source": "sensor 7"})
+        {'source': 'sensor 7'}
+        """
         self._turn_to(ops.update_schema_metadata(self._snapshot, values, replace=replace))
         return self.schema_metadata
 
@@ -147,17 +199,34 @@ class DatasetColumns(DatasetBase):
         """Change the metadata of fields, named by their paths; see `update_metadata`.
 
         Raises NotFoundError for a field that is not there.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.update_field_metadata({"id": {"unit": "m"}})
+        >>> ds.schema.field("id").metadata
+        {b'unit': b'm'}
         """
         self._turn_to(ops.update_field_metadata(self._snapshot, field_updates, replace=replace))
 
     def replace_schema_metadata(self, new_metadata: Mapping[str, str]) -> None:
-        """Replace the schema's metadata (pylance's old name)."""
+        """Replace the schema's metadata (pylance's old name).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.replace_schema_metadata({"source": "sensor 7"})
+        >>> ds.schema.metadata
+        {b'source': b'sensor 7'}
+        """
         message = "use update_schema_metadata(metadata, replace=True)"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         self.update_schema_metadata(new_metadata, replace=True)
 
     def replace_field_metadata(self, field_name: str, new_metadata: Mapping[str, str]) -> None:
-        """Replace a field's metadata (pylance's old name)."""
+        """Replace a field's metadata (pylance's old name).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.replace_field_metadata("id", {"unit": "m"})
+        >>> ds.schema.field("id").metadata
+        {b'unit': b'm'}
+        """
         message = "use update_field_metadata({path: metadata}, replace=True)"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         self.update_field_metadata({field_name: new_metadata}, replace=True)

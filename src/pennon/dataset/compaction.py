@@ -65,7 +65,12 @@ class CompactionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CompactionMetrics:
-    """The number of files and fragments that a compaction removed and added; deletion files count as files."""
+    """The number of files and fragments that a compaction removed and added; deletion files count as files.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+    >>> ds.optimize.compact_files()
+    CompactionMetrics(fragments_removed=3, fragments_added=1, files_removed=3, files_added=1)
+    """
 
     fragments_removed: int = 0
     fragments_added: int = 0
@@ -220,7 +225,15 @@ class CompactionPlan:
 
 
 class Compaction:
-    """Compaction as a whole, and in its three steps."""
+    """Compacts a table: in one call, or as plan, tasks and commit.
+
+    >>> from pennon.optimize import Compaction
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+    >>> plan = Compaction.plan(ds, {})
+    >>> results = [task.execute(ds) for task in plan.tasks]
+    >>> Compaction.commit(ds, results).fragments_removed
+    3
+    """
 
     @staticmethod
     def execute(

@@ -29,6 +29,12 @@ class DatasetDelta:
 
     Rows are told apart by the versions that made and last changed them, which only tables with
     stable row ids note.
+
+    >>> rows = pa.table({"id": [1, 2, 3]})
+    >>> ds = pennon.write_dataset(rows, uri, enable_stable_row_ids=True)
+    >>> _ = ds.update({"id": "id * 10"}, where="id = 2")
+    >>> ds.delta(compared_against=1).get_updated_rows().read_all()["id"].to_pylist()
+    [20]
     """
 
     dataset: DatasetBase

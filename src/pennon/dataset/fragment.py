@@ -49,7 +49,13 @@ class FragmentSession:
 
 
 class LanceFragment(FragmentColumns, ArrowFragment):
-    """Some of a table's rows: those of one fragment, deleted ones left out."""
+    """The rows of one fragment of a table, without the deleted ones.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+    >>> first, second = ds.get_fragments()
+    >>> first.to_table()["id"].to_pylist(), second.count_rows()
+    ([1, 2], 1)
+    """
 
     def __init__(
         self, dataset: DatasetBase, fragment_id: int | None, *, fragment: Fragment | None = None

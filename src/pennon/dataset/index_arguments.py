@@ -17,7 +17,14 @@ _MEANT: Final = "max_token_length"
 
 @dataclass
 class IndexConfig:
-    """A kind of index, in any case, and its parameters."""
+    """A kind of index, in any case, and its parameters.
+
+    >>> from pennon.indices import IndexConfig
+    >>> ds = pennon.write_dataset(pa.table({"text": ["a red fox", "a blue whale"]}), uri)
+    >>> ds.create_scalar_index("text", IndexConfig("inverted", {"with_position": True}))
+    >>> ds.to_table(full_text_query="'red fox'").num_rows
+    1
+    """
 
     index_type: str
     parameters: dict[str, Any] = field(default_factory=dict)

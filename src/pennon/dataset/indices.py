@@ -1,14 +1,11 @@
-"""The indices of a dataset: made, described, brought up to date and dropped; `pennon.scan.plan.index_lookup` asks them."""
+"""The indices of a dataset: made, merged, committed, dropped; `pennon.scan.plan.index_lookup` asks them."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypedDict
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Self
 
 from pennon import ops
-from pennon.dataset.base import DatasetBase
 from pennon.dataset.index_arguments import (
     METRIC,
     ROW,
@@ -18,62 +15,18 @@ from pennon.dataset.index_arguments import (
     text_options,
 )
 from pennon.dataset.index_arguments import IndexConfig as IndexConfig
+from pennon.dataset.index_reads import DatasetIndexReads, descriptions
 from pennon.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
-    from pennon.dataset.vector_models import IvfModel
     from pennon.ops.index.build import IndexBuild
     from pennon.ops.index.progress import IndexProgress
     from pennon.table import indices as table_indices
 
 
-class IndexInformation(TypedDict):
-    """One segment of an index, as `LanceDataset.list_indices` shows it."""
-
-    name: str
-    type: str
-    uuid: str
-    fields: list[str]
-    version: int
-    fragment_ids: set[int]
-    base_id: int | None
-
-
-class DatasetIndices(DatasetBase):
-    """The indices of a table."""
-
-    def describe_indices(self) -> list[IndexDescription]:
-        """Return all indices, ordered by name; their folders are listed for the sizes."""
-        found: list[IndexDescription] = _descriptions().describe(self._snapshot)
-        return found
-
-    def list_indices(self) -> list[IndexInformation]:
-        """Return all segments of all indices, with a warning of those that are not asked.
-
-        `describe_indices` says more.
-        """
-        message = "list_indices is deprecated, by pylance too: use describe_indices"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        described = self.describe_indices()
-        for index in described:
-            if "not_asked" in index.details:
-                message = f"index {index.name!r} is not asked: {index.details['not_asked']}"
-                warnings.warn(message, UserWarning, stacklevel=2)
-        return [
-            IndexInformation(
-                name=index.name,
-                type=index.index_type,
-                uuid=segment.uuid,
-                fields=index.field_names,
-                version=segment.dataset_version_at_last_update,
-                fragment_ids=segment.fragment_ids,
-                base_id=segment.base_id,
-            )
-            for index in described
-            for segment in index.segments
-        ]
+class DatasetIndices(DatasetIndexReads):
+    """The methods of `LanceDataset` that make, merge and drop indices."""
 
     def create_scalar_index(
         self,
@@ -184,6 +137,13 @@ class DatasetIndices(DatasetBase):
 
         Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
         IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
+
+        >>> from pennon.vector import vec_to_table
+        >>> ds = pennon.write_dataset(vec_to_table([[float(n), 1.0] for n in range(300)]), uri)
+        >>> ds = ds.create_index("vector", "IVF_FLAT", num_partitions=2)
+        >>> near = {"column": "vector", "q": [7.0, 1.0], "k": 1}
+        >>> ds.to_table(nearest=near)["vector"].to_pylist()
+        [[7.0, 1.0]]
         """
         given = {**ops.given_arguments(locals()), **present(kwargs)}
         only = one_column(column)
@@ -263,6 +223,11 @@ class DatasetIndices(DatasetBase):
         `commit_existing_index_segments`.  ``index_uuid`` names the folder of this one.  The other arguments are those of
         `create_index` and `create_scalar_index`.  ``replace`` has no effect: the commit says which segments go.  Raises
         as `create_scalar_index` does, and UnsupportedError for ``train=False``.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> parts = [ds.create_index_uncommitted("id", "BTREE", fragment_ids=[n]) for n in (0, 1)]
+        >>> [part.fragment_ids for part in parts]
+        [{0}, {1}]
         """
         if fragment_ids is None:
             message = "create_index_uncommitted requires fragment_ids for distributed index build"
@@ -290,7 +255,13 @@ class DatasetIndices(DatasetBase):
         return _shown(ops.build_index(build))
 
     def merge_existing_index_segments(self, segments: Iterable[Index]) -> Index:
-        """Make one segment of several, and return its entry; nothing is committed."""
+        """Make one segment of several, and return its entry; nothing is committed.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> parts = [ds.create_index_uncommitted("id", "BTREE", fragment_ids=[n]) for n in (0, 1)]
+        >>> ds.merge_existing_index_segments(parts).fragment_ids
+        {0, 1}
+        """
         return _shown(ops.merge_segments(self._snapshot, _entries(segments)))
 
     def merge_index_metadata(
@@ -308,79 +279,44 @@ class DatasetIndices(DatasetBase):
 
         Raises ArgumentError for other kinds, which have `create_index_uncommitted`, and for parts with different
         settings; NotFoundError if there are none.
+
+        >>> from uuid import uuid4
+        >>> ds = pennon.write_dataset(pa.table({"t": ["a fox", "a whale"]}), uri)
+        >>> folder = str(uuid4())
+        >>> ds.create_scalar_index("t", "INVERTED", fragment_ids=[0], index_uuid=folder)
+        >>> ds.merge_index_metadata(folder, "INVERTED")
         """
         ops.merge_parts(self._snapshot, index_uuid, index_type)
 
     def commit_existing_index_segments(
         self, index_name: str, column: str, segments: Iterable[Index]
     ) -> Self:
-        """Make segments the index of that name, and turn the handle to the version that has it."""
+        """Make segments the index of that name, and turn the handle to the version that has it.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> segment = ds.create_index_uncommitted("id", "BTREE", fragment_ids=[0])
+        >>> ds.commit_existing_index_segments("id_idx", "id", [segment]).has_index
+        True
+        """
         self._turn_to(ops.commit_segments(self._snapshot, index_name, column, _entries(segments)))
         return self
-
-    def index_statistics(self, index_name: str) -> dict[str, Any]:
-        """Return how much an index covers, and what its segments say of themselves.
-
-        Raises KeyError if there is none of that name.
-        """
-        found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
-        return found
-
-    def get_ivf_model(self, index_name: str) -> IvfModel | None:
-        """Return the centroids and the metric of an index of vectors; None if it is not trained yet.
-
-        Raises IndexNotFoundError if there is none of that name, ArgumentError if it is of something else.
-        """
-        found: IvfModel | None = _descriptions().ivf_model_of(self._snapshot, index_name)
-        return found
-
-    def centroids(self, *, index_name: str | None = None, column: str | None = None) -> Any:
-        """Return the centroids of an index of vectors, named or the first of a column, as fixed-size lists.
-
-        Raises KeyError for a column without such an index, and as `get_ivf_model` does.
-        """
-        if index_name is None:
-            if column is None:
-                message = "Must provide 'index_name' or 'column'."
-                raise ArgumentError(message)
-            index_name = _descriptions().vector_index_of(self._snapshot, column)
-        found = self.get_ivf_model(index_name)
-        return None if found is None else found.centroids
-
-    def prewarm_index(
-        self,
-        name: str,
-        *,
-        with_position: bool = False,
-        index_segments: Iterable[str | UUID] | None = None,
-    ) -> None:
-        """Read an index, or some segments of it, into the memory of the session, as far as that allows.
-
-        Raises IndexNotFoundError if there is none of that name, ArgumentError for ``with_position`` where it
-        has no positions.
-        """
-        chosen = None if index_segments is None else frozenset(map(str, index_segments))
-        _descriptions().warm(self._snapshot, name, chosen, with_position=with_position)
 
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
 
         Raises IndexNotFoundError if there is none of that name.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_scalar_index("id", "BTREE")
+        >>> ds.drop_index("id_idx")
         """
         self._turn_to(ops.drop_index(self._snapshot, name))
 
 
 def _shown(index: table_indices.Index) -> Index:
-    shown: Index = _descriptions().from_index(index)
+    shown: Index = descriptions().from_index(index)
     return shown
 
 
 def _entries(segments: Iterable[Index]) -> Sequence[table_indices.Index]:
-    return [_descriptions().to_index(each) for each in segments]
-
-
-def _descriptions() -> Any:
-    """Return the module that describes indices; it loads operations, which opening a table must not."""
-    from pennon.dataset import index_descriptions  # noqa: PLC0415 - saves operations at open
-
-    return index_descriptions
+    return [descriptions().to_index(each) for each in segments]

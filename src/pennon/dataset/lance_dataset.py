@@ -49,7 +49,12 @@ class LanceDataset(
     DatasetTransactions,
     DatasetMaintenance,
 ):
-    """One version of a table.  It pickles, and may be shared by threads."""
+    """One version of a table.  It pickles, and may be shared by threads.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]}), uri)
+    >>> ds.to_table(columns=["name"], filter="id > 1")["name"].to_pylist()
+    ['b', 'c']
+    """
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -57,7 +62,12 @@ class LanceDataset(
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the schema, as scans show it."""
+        """Return the schema of the rows that scans give.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.schema.names
+        ['id']
+        """
         if self._default_scan_options:
             return self.scanner().projected_schema
         return super().schema
@@ -111,6 +121,11 @@ class LanceDataset(
 
         Raises ArgumentError for a column that is not there, UnsupportedError for what is not done
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> scan = ds.scanner(columns={"twice": "id * 2"}, filter="id > 1")
+        >>> scan.to_table()["twice"].to_pylist()
+        [4, 6]
         """
         given = {
             _RENAMED.get(name, name): value
@@ -142,7 +157,12 @@ class LanceDataset(
         batch_size: int | None = None,
         **options: Any,
     ) -> pa.Table:
-        """Read rows into a table; the arguments are those of `scanner`."""
+        """Read rows into a table; the arguments are those of `scanner`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.to_table(filter="id > 1").to_pydict()
+        {'id': [2, 3]}
+        """
         options = self._with_row_columns(options)
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
         return scanner.to_table()
@@ -157,7 +177,12 @@ class LanceDataset(
         batch_size: int | None = None,
         **options: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """Read rows batch by batch; the arguments are those of `scanner`."""
+        """Read rows batch by batch; the arguments are those of `scanner`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> [batch.num_rows for batch in ds.to_batches(batch_size=2)]
+        [2, 1]
+        """
         options = self._with_row_columns(options)
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
         return scanner.to_batches()
@@ -182,6 +207,10 @@ class LanceDataset(
         """Read rows into a pandas frame.
 
         The arguments are those of `scanner`; others go to `pyarrow.Table.to_pandas`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> int(ds.to_pandas()["id"].sum())
+        6
         """
         known = signature(self.scanner).parameters
         ours = {name: options.pop(name) for name in list(options) if name in known}
@@ -241,20 +270,35 @@ class LanceDataset(
         return self.scanner().__arrow_c_stream__(requested_schema)
 
     def head(self, num_rows: int, **kwargs: Any) -> pa.Table:
-        """Read the first rows."""
+        """Read the first ``num_rows`` rows into a table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.head(2)["id"].to_pylist()
+        [1, 2]
+        """
         return self.scanner(**{**kwargs, "limit": num_rows}).to_table()
 
     def slice(
         self, start: int, end: int, columns: list[str] | dict[str, str] | None = None
     ) -> pa.Table:
-        """Read the rows ``start <= row < end``."""
+        """Read the rows ``start <= row < end``.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.slice(1, 3)["id"].to_pylist()
+        [2, 3]
+        """
         if start < 0 or end < start:
             message = f"a slice needs 0 <= start <= end, got start {start} and end {end}"
             raise ArgumentError(message)
         return self.scanner(columns, offset=start, limit=end - start).to_table()
 
     def count_rows(self, filter: Any = None, **kwargs: Any) -> int:
-        """Return the number of rows that pass the filter."""
+        """Return the number of rows that pass the filter.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.count_rows(), ds.count_rows("id > 1")
+        (3, 2)
+        """
         if filter is not None or kwargs:
             return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
         return sum(live_row_counts(self._snapshot))
@@ -285,6 +329,10 @@ class LanceDataset(
         """Read rows by their number, in the order given; any row more than once.
 
         Raises OutOfRangeError for a row that the table does not have.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.take([2, 0])["id"].to_pylist()
+        [3, 1]
         """
         plan = plan_take(self._snapshot, check_columns(columns))
         take = partial(take_offsets, self._snapshot, plan)
@@ -308,14 +356,24 @@ class LanceDataset(
         randomize_order: bool = True,
         **kwargs: Any,
     ) -> pa.Table:
-        """Read rows chosen at random, none twice; ``kwargs`` go to `take`."""
+        """Read rows chosen at random, none twice; ``kwargs`` go to `take`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.sample(2).num_rows
+        2
+        """
         chosen = random.sample(range(self.count_rows()), num_rows)
         return self.take(chosen if randomize_order else sorted(chosen), columns, **kwargs)
 
     # Fragments
 
     def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
-        """Return all fragments."""
+        """Return all fragments.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> [fragment.count_rows() for fragment in ds.get_fragments()]
+        [2, 1]
+        """
         if filter is not None:
             message = "get_fragments takes no filter"
             raise ArgumentError(message)
@@ -323,12 +381,22 @@ class LanceDataset(
         return [LanceFragment(self, None, fragment=fragment) for fragment in fragments]
 
     def get_fragment(self, fragment_id: int) -> LanceFragment | None:
-        """Return the fragment of that id, or None."""
+        """Return the fragment with that id, or None.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.get_fragment(0).count_rows()
+        3
+        """
         found = self._snapshot.manifest.fragment(fragment_id)
         return None if found is None else LanceFragment(self, None, fragment=found)
 
     def fragment_ids(self) -> set[int]:
-        """Return the ids of all fragments."""
+        """Return the ids of all fragments.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
+        >>> ds.fragment_ids()
+        {0, 1}
+        """
         return {fragment.id for fragment in self._snapshot.manifest.fragments}
 
     def validate(self, *, repair: bool = False) -> None:
@@ -340,6 +408,9 @@ class LanceDataset(
         ``repair``: what a manifest says wrong of good files of version 0.1 is put right first, in a
         version of its own, to which this handle turns: field ids that do not ascend, dictionaries
         that were left out, sizes.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.validate()
         """
         if repair:
             self._snapshot = self._snapshot.at(ops.repair_manifest(self._snapshot))
@@ -349,7 +420,13 @@ class LanceDataset(
     # Writes
 
     def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
-        """Write data into the table, and turn this handle to the version made."""
+        """Append rows to the table, and turn this handle to the version made.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.insert(pa.table({"id": [4]}))
+        >>> ds.version, ds.count_rows()
+        (2, 4)
+        """
         from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers at open
 
         schema = kwargs.pop("schema", None)

@@ -29,12 +29,22 @@ class DatasetMaintenance(DatasetBase):
 
     @property
     def optimize(self) -> DatasetOptimizer:
-        """Return what compacts the table."""
+        """Return the table's optimizer: compaction, index updates, automatic clean-up.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+        >>> ds.optimize.compact_files().fragments_removed
+        3
+        """
         return DatasetOptimizer(self)
 
     @property
     def stats(self) -> LanceStats:
-        """Return what counts fragments, deleted rows and bytes."""
+        """Return the table's statistics: fragments, deleted rows, bytes.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.stats.dataset_stats()
+        {'num_deleted_rows': 0, 'num_fragments': 1, 'num_small_files': 1}
+        """
         from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - saves file descriptions at open
 
         return LanceStats(self._snapshot)
@@ -51,6 +61,9 @@ class DatasetMaintenance(DatasetBase):
 
         Raises NotFoundError where there is nothing, unless that is to be ignored; ArgumentError for a
         place that is no table, or a branch of one, of which nothing is deleted then.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> pennon.LanceDataset.drop(uri)
         """
         ops.drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
 
@@ -65,7 +78,7 @@ class DatasetMaintenance(DatasetBase):
         versions: Iterable[int] | None = None,
         delete_concurrency: int | None = None,
     ) -> CleanupStats:
-        """Take away old versions, the files that only they needed, and orphans.
+        """Delete old versions, the files that only they needed, and orphans.
 
         Old are versions that were stored at least ``older_than`` ago (two weeks, if nothing is
         said), are not among the last ``retain_versions``, and are among ``versions``.  What a tag
@@ -83,6 +96,12 @@ class DatasetMaintenance(DatasetBase):
 
         Raises TaggedVersionsError; FormatError or UnsupportedError for a manifest that cannot be
         read, in which case nothing is deleted.
+
+        >>> from datetime import timedelta
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.delete("id = 1")
+        >>> ds.cleanup_old_versions(timedelta(0)).old_versions
+        1
         """
         from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - saves clean-up at open
 
@@ -108,10 +127,16 @@ class DatasetMaintenance(DatasetBase):
         include_files: bool = False,
         max_files: int = 1000,
     ) -> CleanupExplanation:
-        """Tell what `cleanup_old_versions` would take away; nothing is written or deleted.
+        """List what `cleanup_old_versions` would delete; nothing is written or deleted.
 
         With ``include_files`` up to ``max_files`` files are listed; the numbers count all.  Ages are
         reckoned by this computer's clock here.
+
+        >>> from datetime import timedelta
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.delete("id = 1")
+        >>> ds.explain_cleanup_old_versions(timedelta(0)).stats.old_versions
+        1
         """
         from pennon.dataset.cleanup import explain  # noqa: PLC0415 - as above
 
@@ -128,7 +153,12 @@ class DatasetMaintenance(DatasetBase):
         return explain(self._snapshot, policy, max_files, include_files=include_files)
 
     def all_files(self) -> pa.RecordBatchReader:
-        """Return all files below the table's folder: base_uri, path, size_bytes, last_modified."""
+        """Return all files below the table's folder: base_uri, path, size_bytes, last_modified.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.all_files().read_all().column_names
+        ['base_uri', 'path', 'size_bytes', 'last_modified']
+        """
         return ops.all_files(ops.survey_of(self._snapshot), self._uri)
 
     def tracked_files(
@@ -142,12 +172,23 @@ class DatasetMaintenance(DatasetBase):
         The columns are version, base_uri, path, and type (manifest, data file, deletion file,
         transaction file, index file).  ``progress`` is called after each version with the number of
         versions done and that of all.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.tracked_files().read_all()["type"].to_pylist()
+        ['manifest', 'transaction file', 'data file']
         """
         return ops.tracked_files(ops.survey_of(self._snapshot), self._uri, min_version, progress)
 
 
 class DatasetOptimizer:
-    """Makes a table's fragments fewer and fuller."""
+    """Compacts a table, brings its indices up to date, sets its automatic clean-up.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+    >>> ds.optimize.compact_files().fragments_removed
+    3
+    >>> len(ds.get_fragments())
+    1
+    """
 
     def __init__(self, dataset: DatasetBase) -> None:
         """Take the table."""

@@ -36,10 +36,15 @@ class MergeResult(TypedDict):
 
 
 class MergeInsertBuilder:
-    """Says what a merge does, one call for each kind of rows, and does it.
+    """Collects the clauses of a merge, one call each, and executes it.
 
     Rows of the data and of the table match if all columns of the key are equal; a NULL equals
     nothing.  Kinds of rows that are not mentioned stay as they are.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> merge = ds.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    >>> merge.execute(pa.table({"id": [3, 4]}))
+    {'num_inserted_rows': 1, 'num_updated_rows': 1, 'num_deleted_rows': 0}
     """
 
     def __init__(self, dataset: DatasetBase, on: str | Iterable[str] | None) -> None:
@@ -64,23 +69,55 @@ class MergeInsertBuilder:
 
         It is SQL over ``source.column`` and ``target.column``.  Several rows of the data for one row
         of the table are an error.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2], "n": [10, 20]}), uri)
+        >>> merge = ds.merge_insert("id").when_matched_update_all("source.n > target.n")
+        >>> _ = merge.execute(pa.table({"id": [1, 2], "n": [5, 25]}))
+        >>> sorted(ds.to_table()["n"].to_pylist())
+        [10, 25]
         """
         return self._with(matched=Matched.UPDATE, condition=condition)
 
     def when_matched_fail(self) -> MergeInsertBuilder:
-        """Fail if any row matches."""
+        """Fail if any row matches.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_matched_fail().when_not_matched_insert_all()
+        >>> merge.execute(pa.table({"id": [4]}))["num_inserted_rows"]
+        1
+        """
         return self._with(matched=Matched.FAIL, condition=None)
 
     def when_matched_delete(self) -> MergeInsertBuilder:
-        """Delete rows of the table that match."""
+        """Delete rows of the table that match.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_matched_delete()
+        >>> merge.execute(pa.table({"id": [2, 4]}))["num_deleted_rows"]
+        1
+        """
         return self._with(matched=Matched.DELETE, condition=None)
 
     def when_not_matched_insert_all(self) -> MergeInsertBuilder:
-        """Add the rows of the data whose key the table does not have."""
+        """Add the rows of the data whose key the table does not have.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> _ = merge.execute(pa.table({"id": [3, 4]}))
+        >>> ds.to_table()["id"].to_pylist()
+        [1, 2, 3, 4]
+        """
         return self._with(inserts=True)
 
     def when_not_matched_by_source_delete(self, expr: str | None = None) -> MergeInsertBuilder:
-        """Delete rows of the table whose key the data does not have, if SQL is true or absent."""
+        """Delete rows of the table whose key the data does not have, if SQL is true or absent.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_by_source_delete("id > 1")
+        >>> _ = merge.execute(pa.table({"id": [3]}))
+        >>> ds.to_table()["id"].to_pylist()
+        [1, 3]
+        """
         return self._with(deletes=True, delete_if=expr)
 
     def _with(self, **changes: Any) -> MergeInsertBuilder:
@@ -90,24 +127,50 @@ class MergeInsertBuilder:
     # --- options ----------------------------------------------------------------------------------
 
     def conflict_retries(self, max_retries: int) -> MergeInsertBuilder:
-        """Set how often the merge is done again after a conflict with another writer."""
+        """Set how often the merge is done again after a conflict with another writer.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all().conflict_retries(3)
+        >>> merge.execute(pa.table({"id": [4]}))["num_inserted_rows"]
+        1
+        """
         self._retries = max_retries
         return self
 
     def retry_timeout(self, timeout: timedelta) -> MergeInsertBuilder:
-        """Set for how long it may be begun again."""
+        """Set how long the merge is retried: no attempt begins later.
+
+        >>> from datetime import timedelta
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all().retry_timeout(timedelta(minutes=1))
+        >>> merge.execute(pa.table({"id": [4]}))["num_inserted_rows"]
+        1
+        """
         self._timeout = timeout
         return self
 
     def use_index(self, use_index: bool) -> MergeInsertBuilder:
-        """Accept and ignore: keys are found by a scan of their columns."""
+        """Accept and ignore: keys are found by a scan of their columns.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_matched_delete().use_index(False)
+        >>> merge.execute(pa.table({"id": [2]}))["num_deleted_rows"]
+        1
+        """
         return self
 
     def write_mode(self, mode: str) -> MergeInsertBuilder:
-        """Choose how updated rows are written, where the data has but some of the columns.
+        """Choose how updated rows are written if the data has only some of the columns.
 
         ``rewrite_rows`` (and ``auto``): the rows, whole, into new fragments.  ``rewrite_columns``: the
         data's columns, for all rows of the fragments touched; rows stay in their places.
+
+        >>> rows = pa.table({"id": [1, 2], "n": [10, 20], "name": ["a", "b"]})
+        >>> ds = pennon.write_dataset(rows, uri)
+        >>> merge = ds.merge_insert("id").when_matched_update_all().write_mode("rewrite_columns")
+        >>> _ = merge.execute(pa.table({"id": [1], "n": [15]}))
+        >>> ds.to_table()["n"].to_pylist()
+        [15, 20]
         """
         try:
             self._mode = WriteMode(mode)
@@ -118,7 +181,13 @@ class MergeInsertBuilder:
         return self
 
     def data_storage_version(self, version: str) -> MergeInsertBuilder:
-        """Choose the version of new data files; by default the table's."""
+        """Choose the version of new data files; by default the table's.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all().data_storage_version("2.1")
+        >>> merge.execute(pa.table({"id": [4]}))["num_inserted_rows"]
+        1
+        """
         self._version = FileVersion.parse(version)
         return self
 
@@ -141,6 +210,10 @@ class MergeInsertBuilder:
 
         Raises SchemaMismatchError for data that does not fit the table, MatchError for rows that
         match and must not, RetryableConflict if other writers were faster every time.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.merge_insert("id").when_not_matched_insert_all().execute(pa.table({"id": [3, 4]}))
+        {'num_inserted_rows': 1, 'num_updated_rows': 0, 'num_deleted_rows': 0}
         """
         data = as_reader(data_obj, schema).read_all()
 
@@ -154,7 +227,14 @@ class MergeInsertBuilder:
     def execute_uncommitted(
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:
-        """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
+        """Write what a merge writes, and return the transaction for `LanceDataset.commit`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> transaction, _ = merge.execute_uncommitted(pa.table({"id": [3, 4]}))
+        >>> pennon.LanceDataset.commit(ds, transaction).count_rows()
+        4
+        """
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)
         operation = from_update(merged.operation, adds_keys=merged.adds_keys)
@@ -166,7 +246,15 @@ class MergeInsertBuilder:
         return run_merge(plan_merge(snapshot, source, self._clauses, self._mode, self._version))
 
     def explain_plan(self, schema: pa.Schema | None = None, verbose: bool = False) -> str:
-        """Return what a merge of data with a schema (by default, the table's) would do, as text."""
+        """Return the plan of a merge as text, for data with a schema (by default, the table's).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> print(ds.merge_insert("id").when_not_matched_insert_all().explain_plan())
+        MergeInsert: on=[id], when_matched=DoNothing, when_not_matched=InsertAll, ...
+          HashJoin: keys of the data in memory, 1 groups of fragments
+            LanceRead: uri=memory://..., projection=[id], groups=1
+            Data: columns=[id]
+        """
         snapshot = self._ds.snapshot
         arrow = schema or schema_to_arrow(snapshot.manifest.schema)
         source = Source.of(arrow.empty_table(), snapshot.manifest.schema, self._on)
@@ -185,7 +273,16 @@ class MergeInsertBuilder:
         yield from rest
 
     def analyze_plan(self, data_obj: Any, *, schema: pa.Schema | None = None) -> str:
-        """Do a merge but for its commit, and return the plan with what was done and written."""
+        """Do a merge but for its commit, and return the plan with what was done and written.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> print(merge.analyze_plan(pa.table({"id": [3, 4]})))
+        MergeInsert: on=[id], ..., metrics=[num_inserted_rows=1, ...]
+          HashJoin: keys of the data in memory, 1 groups of fragments
+            LanceRead: uri=memory://..., projection=[id], groups=1
+            Data: columns=[id]
+        """
         data = as_reader(data_obj, schema).read_all()
         snapshot, started = self._ds.snapshot, time.perf_counter()
         counts = self._run(snapshot, data).counts

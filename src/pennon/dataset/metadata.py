@@ -47,7 +47,13 @@ class FilePath(str):
 
 @dataclass
 class DataFile:
-    """A data file of a fragment; ``path`` is relative to the table's ``data/``."""
+    """A data file of a fragment; ``path`` is relative to the table's ``data/``.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> file = ds.get_fragment(0).data_files()[0]
+    >>> file.fields, file.column_indices
+    ([0], [0])
+    """
 
     path: str
     fields: list[int]
@@ -215,7 +221,13 @@ class RowDatasetVersionMeta(_SequenceMeta):
 
 @dataclass
 class FragmentMetadata:
-    """A fragment: its data files (same rows, different columns) and its deleted rows."""
+    """A fragment: its data files (same rows, different columns) and its deleted rows.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> found = ds.get_fragment(0).metadata
+    >>> found.id, found.num_rows, found.num_deletions
+    (0, 3, 0)
+    """
 
     id: int
     files: list[DataFile]
@@ -309,10 +321,16 @@ class FragmentMetadata:
 
 @dataclass(frozen=True)
 class DatasetBasePath:
-    """A place that a table may name files in.
+    """A base path: a place beside the table that it may name files in.
 
     ``is_dataset_root``: data files lie in its folder ``data/``, as in a table, rather than beside one
     another.  ``id`` is given when the place becomes one of a table's.
+
+    >>> more = pennon.DatasetBasePath(uri + "-more", name="more")
+    >>> rows = pa.table({"id": [1]})
+    >>> ds = pennon.write_dataset(rows, uri, initial_bases=[more], target_bases=["more"])
+    >>> ds.base_paths()[1].name, ds.count_rows()
+    ('more', 1)
     """
 
     path: str

@@ -55,6 +55,10 @@ def dataset(
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> pennon.dataset(uri, version=1).count_rows()
+    3
     """
     check_imports_work()
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
@@ -81,7 +85,12 @@ def dataset(
 
 
 def parse_time(when: Any) -> datetime:
-    """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError."""
+    """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError.
+
+    >>> from pennon.dataset import parse_time
+    >>> parse_time("2026-01-31 12:00:00+00:00")
+    datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)
+    """
     if isinstance(when, datetime):
         # pandas has a datetime of its own, whose methods want other arguments
         return datetime.fromisoformat(when.isoformat())
@@ -164,6 +173,11 @@ def write_dataset(
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds = pennon.write_dataset(pa.table({"id": [4]}), uri, mode="append")
+    >>> ds.version, ds.count_rows()
+    (2, 4)
     """
     check_imports_work()
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas

@@ -32,7 +32,13 @@ def _check_fragments(fragments: Any) -> None:
 
 @dataclass
 class IndexFile:
-    """A file of an index: its path in the index's folder, and its size."""
+    """A file of an index: its path in the index's folder, and its size.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> entry = ds.create_index_uncommitted("id", "BTREE", fragment_ids=[0])
+    >>> sorted(file.path for file in entry.files)
+    ['page_data.lance', 'page_lookup.lance']
+    """
 
     path: str
     size_bytes: int
@@ -43,6 +49,11 @@ class Index:
     """An index of the table, or one segment of it.
 
     ``wire`` is its message as it was read, so that what Pennon does not show is not lost.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> entry = ds.create_index_uncommitted("id", "BTREE", fragment_ids=[0])
+    >>> entry.name, sorted(entry.fragment_ids)
+    ('id_idx', [0])
     """
 
     uuid: str
@@ -60,7 +71,14 @@ class Index:
 
 
 class LanceOperation(metaclass=Unfinished):
-    """The operations that a transaction may hold."""
+    """The operations that a transaction may hold.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> files = pennon.fragment.write_fragments(pa.table({"id": [4]}), ds)
+    >>> append = pennon.LanceOperation.Append(files)
+    >>> pennon.LanceDataset.commit(ds, append, read_version=1).count_rows()
+    4
+    """
 
     class BaseOperation:
         """The base class of all operations; users make its subclasses only."""
@@ -237,7 +255,13 @@ class LanceOperation(metaclass=Unfinished):
 
 @dataclass
 class Transaction:
-    """One commit: an operation, and the version that it was planned against."""
+    """One commit: an operation, and the version that it was planned against.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> transaction = ds.read_transaction(1)
+    >>> transaction.read_version, type(transaction.operation).__name__
+    (0, 'Overwrite')
+    """
 
     read_version: int
     operation: LanceOperation.BaseOperation

@@ -19,7 +19,13 @@ Reference: TypeAlias = int | str | tuple[str | None, int | None] | None
 
 
 class Tag(TypedDict):
-    """A tag as pylance shows it; ``branch`` is None for the main line."""
+    """An entry of `Tags.list`; ``branch`` is None for the main line.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.tags.create("first")
+    >>> ds.tags.list()["first"]["version"]
+    1
+    """
 
     branch: str | None
     version: int
@@ -30,7 +36,13 @@ class Tag(TypedDict):
 
 
 class Branch(TypedDict):
-    """A branch as pylance shows it; ``create_at`` is in seconds since 1970."""
+    """An entry of `Branches.list`; ``create_at`` is in seconds since 1970.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.create_branch("trial")
+    >>> ds.branches.list()["trial"]["parent_version"]
+    1
+    """
 
     parent_branch: str | None
     branch_identifier: list[tuple[int, str]]
@@ -49,6 +61,11 @@ class Tags:
 
     A reference is a version of the branch that the dataset stands on, a tag's name, or a pair of a
     branch (None: the main line) and a version (None: its newest); None is the dataset's version.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.tags.create("first")
+    >>> ds.tags.get_version("first"), list(ds.tags.list())
+    (1, ['first'])
     """
 
     def __init__(self, dataset: DatasetBase) -> None:
@@ -88,7 +105,14 @@ class Tags:
 
 
 class Branches:
-    """The branches of a table; they are made by `LanceDataset.create_branch`."""
+    """The branches of a table; they are made by `LanceDataset.create_branch`.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> _ = ds.create_branch("trial")
+    >>> ds.branches.delete("trial")
+    >>> ds.branches.list()
+    {}
+    """
 
     def __init__(self, dataset: DatasetBase) -> None:
         self._dataset = dataset

@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 
 
 class DeleteResult(TypedDict):
-    """The result of a delete."""
+    """The result of a delete.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.delete("id > 1")
+    {'num_deleted_rows': 2}
+    """
 
     num_deleted_rows: int
 
 
 class UpdateResult(TypedDict):
-    """The result of an update."""
+    """The result of an update.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.update({"id": "id + 10"}, where="id > 1")
+    {'num_rows_updated': 2}
+    """
 
     num_rows_updated: int
 
@@ -43,6 +53,12 @@ class DatasetRows(DatasetBase):
         ``conflict_retries`` times, until ``retry_timeout`` has passed.
 
         Raises ArgumentError if the condition is none, RetryableConflict if retries did not help.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.delete("id > 1")
+        {'num_deleted_rows': 2}
+        >>> ds.count_rows()
+        1
         """
         rows = self._change(
             lambda snapshot: ops.delete(snapshot, predicate), conflict_retries, retry_timeout
@@ -64,6 +80,12 @@ class DatasetRows(DatasetBase):
 
         Raises ArgumentError for what the table does not have, and for values that a column cannot
         take (the message names it).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.update({"id": "id * 10"}, where="id > 2")
+        {'num_rows_updated': 1}
+        >>> ds.to_table()["id"].to_pylist()
+        [1, 2, 30]
         """
         rows = self._change(
             lambda snapshot: ops.update(snapshot, updates, where, data_storage_version),
@@ -73,12 +95,17 @@ class DatasetRows(DatasetBase):
         return {"num_rows_updated": rows}
 
     def merge_insert(self, on: str | Iterable[str] | None = None) -> MergeInsertBuilder:
-        """Return what merges data into the table, by the columns ``on`` of a key.
+        """Return a builder of a merge: it updates, inserts or deletes rows by the key columns ``on``.
 
         Choose what becomes of rows that match, that are new, and that the data lacks; then
         ``execute``.  Without ``on`` the key is the schema's primary key.
 
         Raises ArgumentError for a column that is not there.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> merge.execute(pa.table({"id": [3, 4]}))["num_inserted_rows"]
+        1
         """
         from pennon.dataset.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - saves writers at open
 

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 
 class LanceScanner(ArrowScanner):
-    """Reads rows of one version of a table; every method starts the scan anew."""
+    """Reads rows of one version of a table; every method starts the scan anew.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> scan = ds.scanner(columns=["id"], filter="id > 1")
+    >>> scan.to_table()["id"].to_pylist(), scan.count_rows()
+    ([2, 3], 2)
+    """
 
     def __init__(self, dataset: DatasetBase, snapshot: Snapshot, options: ScanOptions) -> None:
         """Describe the scan; nothing is read yet."""
@@ -54,7 +60,12 @@ class LanceScanner(ArrowScanner):
 
     @cached_property
     def projected_schema(self) -> pa.Schema:
-        """Return the schema of the rows that come out."""
+        """Return the schema of the rows that come out.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(columns={"half": "id / 2"}).projected_schema.names
+        ['half']
+        """
         blobs = self._bytes_of_blobs
         return self._scan.schema if blobs is None else blobs.schema
 
@@ -75,11 +86,21 @@ class LanceScanner(ArrowScanner):
 
     @property
     def dataset_schema(self) -> pa.Schema:
-        """Return the schema of the table."""
+        """Return the schema of the table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(columns={"half": "id / 2"}).dataset_schema.names
+        ['id']
+        """
         return self._ds.schema
 
     def to_table(self) -> pa.Table:
-        """Read all rows."""
+        """Read all rows into a table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").to_table()["id"].to_pylist()
+        [2, 3]
+        """
         found = self._read_table()
         is_cut = self._options.limit is not None or self._options.offset > 0
         return exact_table(found) if is_cut else found
@@ -94,6 +115,10 @@ class LanceScanner(ArrowScanner):
         """Read the rows batch by batch; closing the iterator early stops the work.
 
         Each batch begins at offset 0, in buffers of its own size.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> [batch.num_rows for batch in ds.scanner(batch_size=2).to_batches()]
+        [2, 1]
         """
         return exact_batches(self._cut_batches())
 
@@ -105,7 +130,12 @@ class LanceScanner(ArrowScanner):
         return self._scan.batches()
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return a reader of the rows."""
+        """Return a `pyarrow.RecordBatchReader` of the rows.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner().to_reader().read_next_batch().num_rows
+        3
+        """
         return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -118,6 +148,10 @@ class LanceScanner(ArrowScanner):
 
         ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or
         ``descriptions`` of where they lie.  Raises ModuleNotFoundError if pandas is not installed.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> len(ds.scanner(filter="id > 1").to_pandas())
+        2
         """
         if find_spec("pandas") is None:
             raise not_installed("pandas", "to_pandas")
@@ -138,16 +172,31 @@ class LanceScanner(ArrowScanner):
         return LanceScanner(self._ds, self._snapshot, replace(self._options, **changes))
 
     def count_rows(self) -> int:
-        """Return how many rows come out; without a condition no column is read."""
+        """Return the number of rows of the scan; without a condition no column is read.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").count_rows()
+        2
+        """
         return self._scan.count()
 
     def head(self, num_rows: int) -> pa.Table:
-        """Return the first rows."""
+        """Return the first ``num_rows`` rows as a table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").head(1)["id"].to_pylist()
+        [2]
+        """
         limit = num_rows if self._options.limit is None else min(num_rows, self._options.limit)
         return self._with(limit=limit).to_table()
 
     def scan_batches(self) -> list[pa.RecordBatch]:
-        """Return all batches."""
+        """Return all batches.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> [batch.num_rows for batch in ds.scanner(batch_size=2).scan_batches()]
+        [2, 1]
+        """
         return list(self.to_batches())
 
     def take(self, indices: Any) -> pa.Table:
@@ -156,13 +205,25 @@ class LanceScanner(ArrowScanner):
         raise UnsupportedError(message)
 
     def explain_plan(self, verbose: bool = False) -> str:
-        """Return the plan as text: what is read, and what is done with it."""
+        """Return the plan as text: what is read, and what is done with it.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> print(ds.scanner(filter="id > 1").explain_plan())
+        Filter: id > 1
+          Scan: uri=memory://..., columns=[id], fragments=1 of 1, rows=3 of 3
+        """
         return self._scan.explain(self._ds.uri, verbose=verbose)
 
     def analyze_plan(self, count_rows: bool = False) -> str:
         """Run the scan, drop its rows, and return the plan with what was read and how long it took.
 
         ``count_rows``: count the rows instead.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> print(ds.scanner(filter="id > 1").analyze_plan())
+        Scanned: rows=2, elapsed=...ms
+        Filter: id > 1, metrics=[rows_kept=2]
+          Scan: uri=memory://..., columns=[id], ..., metrics=[files=1, pages=1, ...]
         """
         return self._scan.analyze(self._ds.uri, counts=count_rows)
 

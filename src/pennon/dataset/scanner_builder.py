@@ -52,10 +52,16 @@ def _refuse(name: str, option: str) -> Callable[..., ScannerBuilder]:
 
 
 class ScannerBuilder:
-    """Collects the options of a scan, one call each (pylance's names).
+    """Collects the options of a scan, one call each, and makes the scanner.
 
     What Pennon does not do yet is refused when it is asked for.  What only makes pylance faster
     (``use_stats``, ...) is accepted and changes nothing.
+
+    >>> from pennon.dataset import ScannerBuilder
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> scan = ScannerBuilder(ds).filter("id > 1").limit(1).to_scanner()
+    >>> scan.to_table()["id"].to_pylist()
+    [2]
     """
 
     def __init__(self, ds: DatasetBase) -> None:

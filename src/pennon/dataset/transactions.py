@@ -26,7 +26,15 @@ D = TypeVar("D", bound=DatasetBase)
 
 
 class BulkCommitResult(TypedDict, Generic[D]):
-    """The result of `LanceDataset.commit_batch`: the new version, and the one transaction."""
+    """The result of `LanceDataset.commit_batch`: the new version, and the one transaction.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> files = pennon.fragment.write_fragments(pa.table({"id": [4]}), ds)
+    >>> append = pennon.Transaction(1, pennon.LanceOperation.Append(files))
+    >>> result = pennon.LanceDataset.commit_batch(ds, [append])
+    >>> result["dataset"].version, type(result["merged"]).__name__
+    (2, 'Transaction')
+    """
 
     dataset: D
     merged: Transaction
@@ -61,6 +69,12 @@ class DatasetTransactions(DatasetBase):
 
         Raises RetryableConflict, IncompatibleConflict, CommitStateUnknown (see `pennon.errors`), and
         NotFoundError if a file of the operation is not there.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> files = pennon.fragment.write_fragments(pa.table({"id": [4]}), ds)
+        >>> append = pennon.LanceOperation.Append(files)
+        >>> pennon.LanceDataset.commit(ds, append, read_version=1).count_rows()
+        4
         """
         check_imports_work()
         refuse(unsupported, cls.commit)
@@ -91,7 +105,14 @@ class DatasetTransactions(DatasetBase):
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
         **unsupported: Any,
     ) -> BulkCommitResult[Self]:
-        """Commit several appends as one, and return the version made and the one transaction."""
+        """Commit several appends as one, and return the version made and the one transaction.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> files = [pennon.fragment.write_fragments(pa.table({"id": [n]}), ds) for n in (4, 5)]
+        >>> appends = [pennon.Transaction(1, pennon.LanceOperation.Append(each)) for each in files]
+        >>> pennon.LanceDataset.commit_batch(ds, appends)["dataset"].count_rows()
+        5
+        """
         check_imports_work()
         refuse(unsupported, cls.commit_batch)
         from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
@@ -114,11 +135,22 @@ class DatasetTransactions(DatasetBase):
         return cls.of_snapshot(request.uri, request.snapshot(manifest), request.storage_options)
 
     def read_transaction(self, version: int) -> Transaction | None:
-        """Return the transaction that made a version; None if it was not kept."""
+        """Return the transaction that made a version; None if it was not kept.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> type(ds.read_transaction(1).operation).__name__
+        'Overwrite'
+        """
         return self._transaction_of(read_manifest(self._snapshot.store, version))
 
     def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:
-        """Return the transactions that made this version and those before it, newest first."""
+        """Return the transactions that made this version and those before it, newest first.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.delete("id = 1")
+        >>> [type(each.operation).__name__ for each in ds.get_transactions()]
+        ['Delete', 'Overwrite']
+        """
         found = [self._transaction_of(self._snapshot.manifest)]
         known = {at.version for at in list_locations(self._snapshot.store)}
         for version in range(self.version - 1, 0, -1):
@@ -138,6 +170,11 @@ class DatasetTransactions(DatasetBase):
         """Rename the manifests of all versions to naming scheme V2, which is faster to list.
 
         It can be called again at any time.  Pennon's own writers may work meanwhile; others must not.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}), uri, enable_v2_manifest_paths=False)
+        >>> ds.migrate_manifest_paths_v2()
+        >>> pennon.dataset(uri).count_rows()
+        1
         """
         ops.migrate_to_v2(self._snapshot.store)
         self._turn_to(read_manifest(self._snapshot.store, self.version))

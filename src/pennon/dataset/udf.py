@@ -18,6 +18,11 @@ class BatchUDF:
     """A function from a batch to a batch of new columns, for `LanceDataset.add_columns`.
 
     `batch_udf` makes one as a decorator.  It may be called like the function itself.
+
+    >>> from pennon.dataset import BatchUDF
+    >>> same = BatchUDF(lambda rows: rows.rename_columns(["copy"]))
+    >>> same(pa.record_batch({"id": [1, 2]})).to_pydict()
+    {'copy': [1, 2]}
     """
 
     def __init__(
@@ -56,6 +61,15 @@ def batch_udf(
     ``output_schema``: what the function returns; otherwise the schema of its first result.
     ``checkpoint_file``: where results are kept until all are committed.  After a crash, call
     `LanceDataset.add_columns` with the same file, and the function is called for what is missing.
+
+    >>> import pyarrow.compute as pc
+    >>> @pennon.batch_udf()
+    ... def twice(rows):
+    ...     return pa.record_batch({"twice": pc.multiply(rows["id"], 2)})
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.add_columns(twice, read_columns=["id"])
+    >>> ds.to_table()["twice"].to_pylist()
+    [2, 4, 6]
     """
 
     def wrap(func: Callable[[pa.RecordBatch], Any]) -> BatchUDF:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 class Version(TypedDict):
-    """One version: its number, its local time, and a summary of its manifest as text."""
+    """One version: its number, its local time, and a summary of its manifest as text.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> sorted(ds.versions()[0])
+    ['metadata', 'timestamp', 'version']
+    """
 
     version: int
     timestamp: datetime
@@ -28,7 +33,12 @@ class Version(TypedDict):
 
 
 class VersionRef(TypedDict):
-    """The number of a version."""
+    """The number of a version.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.version_refs()
+    [{'version': 1}]
+    """
 
     version: int
 
@@ -37,34 +47,74 @@ class DatasetVersions(DatasetBase):
     """The methods of `LanceDataset` about versions: tags, branches, clones, differences."""
 
     def versions(self) -> list[Version]:
-        """Return all versions of the table, oldest first."""
+        """Return all versions of the table, oldest first.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.insert(pa.table({"id": [4]}))
+        >>> [each["version"] for each in ds.versions()]
+        [1, 2]
+        """
         return [_describe(summary) for summary in list_versions(self._snapshot.store)]
 
     def version_refs(self) -> list[VersionRef]:
-        """Return the numbers of all versions, oldest first; no manifest is read."""
+        """Return the numbers of all versions, oldest first; no manifest is read.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.version_refs()
+        [{'version': 1}]
+        """
         return [VersionRef(version=at.version) for at in list_locations(self._snapshot.store)]
 
     def get_version(self) -> Version:
-        """Return this version's number, time and summary."""
+        """Return this version's number, time and summary.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.get_version()["metadata"]["total_rows"]
+        '3'
+        """
         return _describe(self._snapshot.manifest.summary)
 
     def checkout_latest(self) -> None:
-        """Turn this handle to the newest version."""
+        """Turn this handle to the newest version.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = pennon.write_dataset(pa.table({"id": [4]}), uri, mode="append")
+        >>> ds.checkout_latest()
+        >>> ds.version, ds.count_rows()
+        (2, 4)
+        """
         self._turn_to(read_manifest(self._snapshot.store))
 
     @property
     def tags(self) -> Tags:
-        """Return the table's tags."""
+        """Return the table's tags.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.tags.create("first")
+        >>> ds.checkout_version("first").version
+        1
+        """
         return Tags(self)
 
     @property
     def branches(self) -> Branches:
-        """Return the table's branches."""
+        """Return the table's branches.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.create_branch("trial")
+        >>> list(ds.branches.list())
+        ['trial']
+        """
         return Branches(self)
 
     @property
     def branch(self) -> str | None:
-        """Return the branch that this dataset stands on, None for the main line."""
+        """Return the branch that this dataset is on, None for the main line.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.create_branch("trial").branch
+        'trial'
+        """
         return self._snapshot.manifest.branch
 
     def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> Self:
@@ -72,6 +122,11 @@ class DatasetVersions(DatasetBase):
 
         A number means the same branch; a text is a tag; a pair is a branch (None: the main line) and
         a version (None: its newest).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.insert(pa.table({"id": [4]}))
+        >>> ds.checkout_version(1).count_rows()
+        3
         """
         return self._at_snapshot(ops.open_version(self._snapshot, version))
 
@@ -84,6 +139,12 @@ class DatasetVersions(DatasetBase):
         """Make a branch that leaves at a version, this one by default, and return it.
 
         Raises RefExistsError, InvalidRefError for a name that no branch can have, NotFoundError.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> trial = ds.create_branch("trial")
+        >>> trial.insert(pa.table({"id": [4]}))
+        >>> trial.count_rows(), ds.count_rows()
+        (4, 3)
         """
         return self._at_snapshot(ops.make_branch(self._snapshot, branch, reference))
 
@@ -91,6 +152,12 @@ class DatasetVersions(DatasetBase):
         """Make this version the newest of its branch again, as a new version.
 
         Another version is checked out first: ``dataset.checkout_version(3).restore()``.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.delete("id > 1")
+        >>> ds.checkout_version(1).restore()
+        >>> pennon.dataset(uri).count_rows()
+        3
         """
         if version:
             message = (
@@ -112,6 +179,12 @@ class DatasetVersions(DatasetBase):
         The new table is good as long as this one keeps the version: tag it.  Who opens the clone in another
         process must trust this table's place if it is in another bucket, or listed what to trust
         (``trusted_bases`` of `pennon.dataset`).
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> clone = ds.shallow_clone(uri + "-clone")
+        >>> _ = clone.delete("id = 1")
+        >>> clone.count_rows(), ds.count_rows()
+        (2, 3)
         """
         stores = storage_options or self._storage_options
         source = ops.clone_shallow(self._snapshot, reference, open_store(target_path, stores))
@@ -126,13 +199,26 @@ class DatasetVersions(DatasetBase):
         storage_options: dict[str, str] | None = None,
         **options: Any,
     ) -> Self:
-        """Copy a version, with all of its files, to a new table; it depends on nothing here."""
+        """Copy a version, with all of its files, to a new table; it depends on nothing here.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> copy = ds.deep_clone(uri + "-copy")
+        >>> pennon.LanceDataset.drop(uri)
+        >>> copy.count_rows()
+        3
+        """
         stores = storage_options or self._storage_options
         ops.copy_table(self._snapshot, reference, open_store(target_path, stores))
         return type(self)(target_path, storage_options=stores, **options)
 
     def base_paths(self) -> dict[int, DatasetBasePath]:
-        """Return the places, beside its own, that this version may name files in, by id."""
+        """Return the base paths of this version by id: places beside the table that it may name files in.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> clone = ds.shallow_clone(uri + "-clone")
+        >>> [base.is_dataset_root for base in clone.base_paths().values()]
+        [True]
+        """
         bases = self._snapshot.manifest.base_paths
         return {base.id: DatasetBasePath.from_base(base) for base in bases}
 
@@ -144,6 +230,11 @@ class DatasetVersions(DatasetBase):
         """Add places for files, and turn this handle to the version made.
 
         Raises ArgumentError for an id, a name or a path that is taken.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> _ = ds.add_bases([pennon.DatasetBasePath(uri + "-more", name="more")])
+        >>> [base.name for base in ds.base_paths().values()]
+        ['more']
         """
         bases = tuple(base.to_base() for base in new_bases)
         self._snapshot = ops.add_bases(self._snapshot, bases, transaction_properties or {})
@@ -156,10 +247,16 @@ class DatasetVersions(DatasetBase):
         begin_version: int | None = None,
         end_version: int | None = None,
     ) -> DatasetDelta:
-        """Return what changed after one version, up to and with another.
+        """Return the changes between two versions: rows after ``begin_version``, up to ``end_version`` inclusive.
 
         Either ``compared_against``, a version older or newer than this one, or both
         ``begin_version`` and ``end_version``.
+
+        >>> rows = pa.table({"id": [1, 2, 3]})
+        >>> ds = pennon.write_dataset(rows, uri, enable_stable_row_ids=True)
+        >>> ds.insert(pa.table({"id": [4]}))
+        >>> ds.delta(compared_against=1).get_inserted_rows().read_all()["id"].to_pylist()
+        [4]
         """
         from pennon.dataset.delta import DatasetDelta  # noqa: PLC0415 - saves transactions at open
 

@@ -31,7 +31,13 @@ _AUTO_STATISTICS: Final = "pennon.auto_statistics"
 
 
 class AutoCleanupConfig(TypedDict, total=False):
-    """After how many commits, and beyond what age, pylance clears away old versions by itself."""
+    """Settings of automatic clean-up, which pylance does and Pennon does not.
+
+    >>> options = {"interval": 20, "older_than_seconds": 14 * 24 * 3600}
+    >>> ds = pennon.write_dataset(pa.table({"id": [1]}), uri, auto_cleanup_options=options)
+    >>> ds.config()
+    {'lance.auto_cleanup.interval': '20', 'lance.auto_cleanup.older_than': '1209600s'}
+    """
 
     interval: int
     older_than_seconds: int

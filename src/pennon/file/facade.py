@@ -44,7 +44,14 @@ WINDOW_BYTES: Final = 16 * MIB
 
 
 class ReaderResults:
-    """The answer to a read of a file, as batches or as a table.  Reads when it is consumed, once."""
+    """The rows that a read of a file found, as batches or as a table; they are read once, when asked for.
+
+    >>> from pennon.file import LanceFileReader, LanceFileWriter
+    >>> with LanceFileWriter(uri) as writer:
+    ...     writer.write_batch(pa.table({"id": [1, 2, 3]}))
+    >>> LanceFileReader(uri).read_all().to_table().num_rows
+    3
+    """
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.reader = reader
@@ -59,7 +66,14 @@ class ReaderResults:
 
 
 class LanceFileReader:
-    """Reads one data file at ``path``, a local path or a URI; ``columns`` limits what is read."""
+    """Reads one data file at ``path``, a local path or a URI; ``columns`` limits what is read.
+
+    >>> from pennon.file import LanceFileReader, LanceFileWriter
+    >>> with LanceFileWriter(uri) as writer:
+    ...     writer.write_batch(pa.table({"id": [1, 2, 3]}))
+    >>> LanceFileReader(uri).take_rows([0, 2]).to_table()["id"].to_pylist()
+    [1, 3]
+    """
 
     def __init__(
         self,
@@ -175,6 +189,12 @@ class LanceFileWriter:
 
     Without a ``schema``, that of the first batch is taken.  A ``with`` block that ends in an
     exception leaves no file.
+
+    >>> from pennon.file import LanceFileReader, LanceFileWriter
+    >>> with LanceFileWriter(uri) as writer:
+    ...     writer.write_batch(pa.table({"id": [1, 2, 3]}))
+    >>> LanceFileReader(uri).num_rows()
+    3
     """
 
     def __init__(
@@ -277,7 +297,12 @@ class LanceFileWriter:
 
 
 def stable_version() -> str:
-    """Return the file version that ``stable`` means."""
+    """Return the file version that ``stable`` means.
+
+    >>> from pennon.file import stable_version
+    >>> stable_version()
+    '2.2'
+    """
     return str(FileVersion.parse("stable"))
 
 

@@ -43,12 +43,18 @@ class OpenFile:
 
 
 class Session:
-    """The memory of one or more datasets; pylance's ``Session``.
+    """A cache of files and indices, which datasets may share; pylance's ``Session``.
 
     ``metadata_cache_size_bytes`` bounds what is remembered of files (256 MiB), 0 remembers nothing.
     ``index_cache_size_bytes`` bounds what is remembered of indices (512 MiB).
 
     A pickled session arrives empty, with the same bounds.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> session = pennon.Session(metadata_cache_size_bytes=64 << 20)
+    >>> ds = pennon.dataset(uri, session=session)
+    >>> ds.session().is_same_as(session)
+    True
     """
 
     __slots__ = ("__weakref__", "_index_bytes", "_indices", "_memory")

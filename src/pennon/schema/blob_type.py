@@ -35,6 +35,9 @@ class Blob:
     """A blob to be written: bytes, or a URI and maybe a range of what lies there; None stands for NULL.
 
     Raises ArgumentError unless it is just one of these.
+
+    >>> pennon.Blob.from_bytes(b"abc").data
+    b'abc'
     """
 
     data: bytes | None = None
@@ -137,7 +140,11 @@ def check_storage(storage: pa.DataType) -> None:
 
 
 class BlobArray(pa.ExtensionArray):  # type: ignore[misc]  # as above
-    """Blobs to be written; see `blob_array`."""
+    """Blobs to be written; see `blob_array`.
+
+    >>> type(pennon.blob_array([b"abc"])).__name__
+    'BlobArray'
+    """
 
     @classmethod
     def from_pylist(cls, values: list[Any]) -> pa.ExtensionArray:
@@ -173,7 +180,12 @@ def _parts(value: Any) -> _Parts | None:
 
 
 def blob_array(values: list[Any]) -> pa.ExtensionArray:
-    """Return an array for a blob column: of bytes, URIs (str), `Blob` and None (NULL)."""
+    """Return an array for a blob column: of bytes, URIs (str), `Blob` and None (NULL).
+
+    >>> column = pennon.blob_array([b"abc", None, pennon.Blob.empty()])
+    >>> len(column), column.null_count
+    (3, 1)
+    """
     return BlobArray.from_pylist(values)
 
 
@@ -185,11 +197,17 @@ def blob_field(
     dedicated_size_threshold: int | None = None,
     pack_file_size_threshold: int | None = None,
 ) -> pa.Field:
-    """Return the Arrow field of a blob column.
+    """Return the Arrow field of a blob column; its files are chosen by size.
 
     Blobs of more bytes than ``dedicated_size_threshold`` get a file each, others of more than
     ``inline_size_threshold`` share files of up to ``pack_file_size_threshold`` bytes, and all else
     lies in the data file.  Raises TypeError, ArgumentError or OverflowError for what is no such size.
+
+    >>> schema = pa.schema([pennon.blob_field("image", dedicated_size_threshold=1 << 20)])
+    >>> rows = pa.table([pennon.blob_array([b"abc"])], schema)
+    >>> ds = pennon.write_dataset(rows, uri, data_storage_version="2.2")
+    >>> ds.read_blobs("image", indices=[0])
+    [(0, b'abc')]
     """
     given = {
         INLINE_THRESHOLD: _size("inline_size_threshold", inline_size_threshold, least=0),

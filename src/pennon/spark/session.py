@@ -42,6 +42,9 @@ def local_session(
 
     Spark starts its workers with PYSPARK_PYTHON, else with whatever ``python3`` is first on PATH,
     which need not have Pennon installed; so it is set to this interpreter where it is not set.
+
+    >>> pennon.spark.local_session("local[2,3]").version == spark.version
+    True
     """
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ.setdefault(name, sys.executable)
@@ -59,6 +62,11 @@ def activate(spark: SparkSession) -> None:
     Spark knows data sources written in Python by the active session, and a thread that Python started has
     none: ``DATA_SOURCE_NOT_FOUND``.  Reads and `pennon.spark.write` need it nowhere, and Connect has no such
     thing.
+
+    >>> pennon.spark.activate(spark)
+    >>> table.toDF().write.format("lance").mode("append").save(path)
+    >>> table.count()
+    6
     """
     java: Any = getattr(spark, "_jvm", None)
     if java is not None:

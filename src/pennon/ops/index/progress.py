@@ -13,6 +13,13 @@ class IndexProgress:
     """The progress of a stage: ``completed`` of ``total`` units; ``total`` None: not known.
 
     ``event``: a stage has a ``start``, any number of ``progress``, and is ``complete``.
+
+    >>> from pennon.vector import vec_to_table
+    >>> ds = pennon.write_dataset(vec_to_table([[float(n), 1.0] for n in range(300)]), uri)
+    >>> stages = []
+    >>> _ = ds.create_index("vector", "IVF_FLAT", num_partitions=1, progress_callback=stages.append)
+    >>> stages[0].stage, stages[-1].event
+    ('train_ivf', 'complete')
     """
 
     event: Literal["start", "progress", "complete"]

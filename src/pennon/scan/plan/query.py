@@ -66,7 +66,14 @@ LOOKUP: Final[Key[tuple[SqlPredicate, IndexLookup | None]]] = Key("lookup")
 
 @dataclass
 class ColumnOrdering:
-    """A column to sort by; pylance's ``ColumnOrdering``."""
+    """A column to sort by; pylance's ``ColumnOrdering``.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> from pennon.dataset import ColumnOrdering
+    >>> order = ColumnOrdering("id", ascending=False)
+    >>> ds.to_table(order_by=[order])["id"].to_pylist()
+    [3, 2, 1]
+    """
 
     column_name: str
     ascending: bool = True

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class LanceDataSource(DataSource):
-    """The Lance format for Spark; options in `pennon.spark.source.options`."""
+    """The Lance format for Spark; options in `pennon.spark.source.options`.
+
+    >>> spark.read.format("lance").load(path).count()
+    3
+    """
 
     @classmethod
     def name(cls) -> str:

@@ -45,6 +45,10 @@ def register(spark: SparkSession, storage_options: Mapping[str, str] | None = No
     ``lance_versions`` and ``lance_history`` tell of the newest version.  ``lance_at`` gives the rows of a version,
     which is a number, a tag, or the newest where it is left out.  ``storage_options`` are those of all tables
     that the functions open.
+
+    >>> pennon.spark.register(spark)
+    >>> spark.sql(f"SELECT version FROM lance_versions('{path}')").collect()
+    [Row(version=1)]
     """
     options = dict(storage_options or {})
     for name, (rows_of, schema) in LISTINGS.items():

@@ -37,9 +37,13 @@ _CREATE, _KEEP, _REPLACE, _EITHER = "create", "createIfNotExists", "replace", "c
 
 @dataclass(slots=True)
 class LanceTableBuilder(Generic[T]):
-    """A table to be made; each method adds to it, and returns it, as those of Delta do.
+    """A builder of a table; each method adds to it and returns it, as in Delta.
 
     ``way`` is the method of `LanceTable` that it came of, ``open`` gives the table that was made.
+
+    >>> builder = LanceTable.create(spark).location(path + ".2").addColumn("id", "long")
+    >>> builder.comment("numbers").execute().detail().first().description
+    'numbers'
     """
 
     spark: SparkSession

@@ -55,6 +55,10 @@ class ColumnMethods:
         batch of rows (Arrow's) to one of new columns (Arrow's or pandas'); or a DataFrame with columns
         to join it ``on``, of which ``_rowaddr`` may be the one.  ``checkpoint``: a folder, seen by all
         executors, where finished fragments are noted; the same call again computes only the others.
+
+        >>> _ = table.addColumns({"twice": "value * 2", "loud": sf.upper("key")})
+        >>> table.toDF().first()
+        Row(key='a', value=1, twice=2, loud='A')
         """
         wanted = Backfill(
             check_values(columns, "columns") if isinstance(columns, Mapping) else columns,
@@ -80,6 +84,10 @@ class ColumnMethods:
         """Drop columns, or fields inside them (``a.b``), as one version; their bytes stay until a compaction.
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
+
+        >>> table.dropColumns("value")
+        >>> table.toDF().columns
+        ['key']
         """
         names = column_names(columns, "dropColumns")
         if not names:
@@ -91,6 +99,10 @@ class ColumnMethods:
         """Give a column, or a field inside one (``a.b``), another name; no file is written.
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError for a name that is taken.
+
+        >>> table.renameColumn("value", "number")
+        >>> table.toDF().columns
+        ['key', 'number']
         """
         check_text(column, "column")
         check_text(newName, "newName")
@@ -111,6 +123,10 @@ class ColumnMethods:
         Raises NotFoundError for a column that is not there, InvalidSchemaError for a type that it cannot
         become, and for a column that is to be never NULL but has a NULL, SchemaMismatchError for a value
         that does not fit.
+
+        >>> table.alterColumn("value", dataType="int")
+        >>> table.toDF().dtypes
+        [('key', 'string'), ('value', 'int')]
         """
         check_text(column, "column")
         if dataType is None and nullable is None:

@@ -93,6 +93,9 @@ def read(
     ``aggregate``: what Spark's ``groupBy(*group_by).agg(aggregate)`` would give
     (`pennon.spark.frames.aggregate`), worked out where the table is read: ``{"price": "sum"}``,
     ``{"price": ["min", "max"], "*": "count"}``.
+
+    >>> pennon.spark.read(spark, path, ["key"], filter="value > 1").collect()
+    [Row(key='b'), Row(key='c')]
     """
     options = ReadOptions(
         uri=uri,
@@ -155,6 +158,10 @@ def write(
 
     ``merge_schema`` gives the table columns that it lacks, and wider numbers; ``overwrite_schema`` the columns
     and types of the DataFrame.  ``enable_stable_row_ids`` is for a new table.
+
+    >>> rows = spark.createDataFrame([("d", 4)], "key string, value long")
+    >>> pennon.spark.write(rows, path, mode="append")
+    2
     """
     if not hasattr(df, "sparkSession"):
         message = f"the first argument is a DataFrame of Spark, not a value of type {type(df).__name__}: spark.createDataFrame(rows)"
@@ -226,6 +233,10 @@ def ingest(
     The format comes from the names of the files where it is not given; they must have one in common.  CSV is taken
     to have a header line, and types are inferred; values of ``.tsv`` files stand between tabs; ``read_options``
     overrule.  Returns the version made.
+
+    >>> _ = spark.createDataFrame([("d", 4)], "key string, value long").write.json(path + ".json")
+    >>> pennon.spark.ingest(spark, path + ".json", path, mode="append")
+    2
     """
     paths = [source] if isinstance(source, str) else [str(each) for each in source]
     kind = _common_format(paths) if format is None else format

@@ -141,6 +141,10 @@ class IndexMethods:
 
         ``progress`` is told how many tasks are done, of how many; a training counts for some.  Without one, a
         terminal shows a bar.
+
+        >>> table.createIndex("key", "BTREE")
+        >>> table.indices().first().name
+        'key_idx'
         """
         check_text(column, "column")
         check_text(kind, "kind")
@@ -175,9 +179,15 @@ class IndexMethods:
         retrain: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        """Index the rows that came since, of all indices or of those named.
+        """Add the rows that no index covers to all indices, or to those named.
 
         The arguments are those of `pennon.dataset.maintenance.DatasetOptimizer.optimize_indices`.
+
+        >>> table.createIndex("key", "BTREE")
+        >>> _ = pennon.spark.write(table.toDF(), path, mode="append")
+        >>> table.optimizeIndices()
+        >>> table.read(filter="key = 'a'").count()
+        2
         """
         check_flag(retrain, "retrain must be bool, got")
         with _shown(progress, "optimize indices") as told:
@@ -190,12 +200,23 @@ class IndexMethods:
             )
 
     def dropIndex(self: TableHandle, name: str) -> None:
-        """Drop an index; its files go at `vacuum`.  Raises IndexNotFoundError if there is none of that name."""
+        """Drop an index; its files go at `vacuum`.  Raises IndexNotFoundError if there is none of that name.
+
+        >>> table.createIndex("key", "BTREE")
+        >>> table.dropIndex("key_idx")
+        >>> table.indices().count()
+        0
+        """
         check_text(name, "name")
         drop_index(self.snapshot(), name)
 
     def indices(self: TableHandle) -> DataFrame:
-        """Return the segments of all indices, and how many live rows each covers and does not cover."""
+        """Return the segments of all indices, and how many live rows each covers and does not cover.
+
+        >>> table.createIndex("key", "BTREE")
+        >>> [row.name for row in table.indices().collect()]
+        ['key_idx']
+        """
         snapshot = self.snapshot()
         manifest = snapshot.manifest
         rows = {each.id: live_row_count(snapshot, each) for each in manifest.fragments}

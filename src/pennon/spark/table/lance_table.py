@@ -10,16 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io import open_store
-from pennon.ops.cleanup.policy import Policy
-from pennon.ops.cleanup.run import clean
 from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
@@ -41,49 +38,40 @@ from pennon.spark.source.conditions import (
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import open_snapshot
 from pennon.spark.source.write_task import newest_version
-from pennon.spark.table.builder import CLUSTERING, COMMENT, LanceTableBuilder
+from pennon.spark.table.builder import LanceTableBuilder
 from pennon.spark.table.column_methods import ColumnMethods
 from pennon.spark.table.delta_methods import DeltaMethods
 from pennon.spark.table.functions import write
 from pennon.spark.table.index_methods import IndexMethods
 from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame
 from pennon.spark.table.operations import clone, clone_over
-from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.table.reads import TableReads
 from pennon.spark.table.ref_methods import RefMethods
 from pennon.spark.table.search_methods import SearchMethods
-from pennon.table.manifest import Manifest
-from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
+from pennon.spark.table.upkeep_methods import UpkeepMethods, file_sizes
+from pennon.table.versions import read_manifest, version_as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_WEEK_HOURS: Final = 168.0
-_CHECKS_RETENTION: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
 _PARQUET = re.compile(r"parquet\.`(.+)`", re.IGNORECASE)
-_DETAIL: Final = st.StructType(
-    [
-        st.StructField("format", st.StringType()),
-        st.StructField("id", st.StringType()),
-        st.StructField("name", st.StringType()),
-        st.StructField("description", st.StringType()),
-        st.StructField("location", st.StringType()),
-        st.StructField("createdAt", st.TimestampType()),
-        st.StructField("lastModified", st.TimestampType()),
-        st.StructField("partitionColumns", st.ArrayType(st.StringType())),
-        st.StructField("clusteringColumns", st.ArrayType(st.StringType())),
-        st.StructField("numFiles", st.LongType()),
-        st.StructField("sizeInBytes", st.LongType()),
-        st.StructField("properties", st.MapType(st.StringType(), st.StringType())),
-        st.StructField("version", st.LongType()),
-        st.StructField("numRows", st.LongType()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMethods, DeltaMethods):
-    """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
+class LanceTable(
+    TableReads, SearchMethods, ColumnMethods, IndexMethods, UpkeepMethods, RefMethods, DeltaMethods
+):
+    """A Lance table on Spark, with the names of Delta's ``DeltaTable``.
+
+    ``from pennon.spark import LanceTable as DeltaTable`` is meant to work.  The examples of the methods
+    begin with the ``table`` that is made here.
+
+    >>> rows = spark.createDataFrame([("a", 1), ("b", 2), ("c", 3)], "key string, value long")
+    >>> _ = pennon.spark.write(rows, path, mode="overwrite")
+    >>> table = LanceTable.forPath(spark, path)
+    >>> table.count("value > 1")
+    2
+    """
 
     spark: SparkSession
     uri: str
@@ -99,6 +87,9 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         """Return the table at a path; ``hadoopConf`` are options of the object store.
 
         Raises NotFoundError if there is none.
+
+        >>> LanceTable.forPath(spark, path).count()
+        3
         """
         table = cls(sparkSession, path, dict(hadoopConf or {}))
         table.snapshot()
@@ -106,7 +97,11 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
 
     @classmethod
     def isLanceTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Return whether there is a table at a path."""
+        """Return whether there is a table at a path.
+
+        >>> LanceTable.isLanceTable(spark, path), LanceTable.isLanceTable(spark, path + ".2")
+        (True, False)
+        """
         try:
             cls.forPath(sparkSession, identifier)
         except NotFoundError:
@@ -115,26 +110,46 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Return whether there is a Lance table at a path, under Delta's name."""
+        """Return whether there is a Lance table at a path, under Delta's name.
+
+        >>> LanceTable.isDeltaTable(spark, path)
+        True
+        """
         return cls.isLanceTable(sparkSession, identifier)
 
     def snapshot(self) -> Snapshot:
-        """Return the newest version."""
+        """Return the newest version as a `pennon.scan.snapshot.Snapshot`.
+
+        >>> table.snapshot().manifest.version
+        1
+        """
         return open_snapshot(self.uri, self.storage_options)
 
     def alias(self, aliasName: str) -> LanceTable:
-        """Return the table under a name that conditions may use."""
+        """Return the table under a name that conditions may use.
+
+        >>> table.alias("t").delete("t.value = 1").first()
+        Row(num_affected_rows=1)
+        """
         return changed(self, alias_name=aliasName)
 
     def toDF(self) -> DataFrame:
-        """Return a DataFrame of the newest version, and of no later one."""
+        """Return a DataFrame of the newest version, and of no later one.
+
+        >>> table.toDF().where("value > 1").count()
+        2
+        """
         rows = frame_of(self.spark, self.snapshot(), ReadOptions(uri=self.uri))
         return rows if self.alias_name is None else rows.alias(self.alias_name)
 
     # --- rows -----------------------------------------------------------------------------------------
 
     def delete(self, condition: Condition | None = None) -> DataFrame:
-        """Delete the rows for which a condition is true, all without one; return how many went."""
+        """Delete the rows for which a condition is true, or all; return the number of deleted rows.
+
+        >>> table.delete("value > 1").first()
+        Row(num_affected_rows=2)
+        """
         if condition is not None:
             check_condition(condition)
         rows = self._with_retries(
@@ -148,7 +163,11 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         condition: Condition | None = None,
         set: Mapping[str, str | Column] | None = None,
     ) -> DataFrame:
-        """Give columns new values in the rows for which a condition is true; return how many."""
+        """Give columns new values in the rows for which a condition is true; return the number of updated rows.
+
+        >>> table.update("value > 1", {"value": "value * 10"}).first()
+        Row(num_affected_rows=2)
+        """
         if set is None:
             message = "set cannot be None: update(condition, {column: value})"
             raise ValueError(message)
@@ -165,7 +184,14 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         return self._count(rows)
 
     def merge(self, source: DataFrame, condition: Condition) -> LanceMergeBuilder:
-        """Return a builder of a merge of a DataFrame's rows, where a condition says which match."""
+        """Return a builder of a merge: a condition says which rows of a DataFrame match rows of the table.
+
+        >>> new = spark.createDataFrame([("a", 9), ("d", 4)], "key string, value long")
+        >>> merge = table.alias("t").merge(new.alias("n"), "t.key = n.key")
+        >>> merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
+        >>> merge.execute().first().num_inserted_rows
+        1
+        """
         check_kind(source, DataFrame, "source must be DataFrame, got")
         check_condition(condition)
         return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
@@ -182,16 +208,33 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
     # --- versions -------------------------------------------------------------------------------------
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """Return the versions, newest first, with what made each."""
+        """Return the versions, newest first, with the operation that made each.
+
+        >>> _ = table.delete("value = 1")
+        >>> [row.operation for row in table.history().collect()]
+        ['DELETE', 'WRITE']
+        """
         return history_frame(self.spark, self.snapshot(), limit)
 
     def restoreToVersion(self, version: int) -> DataFrame:
-        """Make an old version the newest again; return what that meant for files."""
+        """Make an old version the newest again; return the changed sizes and numbers of files.
+
+        >>> _ = table.delete("value = 1")
+        >>> table.restoreToVersion(1).first().num_of_files_after_restore
+        1
+        """
         check_kind(version, int, "version needs to be an int but got")
         return self._restore(open_snapshot(self.uri, self.storage_options, version))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Make the version of a time (in the session's zone) the newest again."""
+        """Make the newest version at a time (in the session's zone) the newest version of the table again.
+
+        >>> made = table.history().first().timestamp
+        >>> _ = table.delete("value = 1")
+        >>> _ = table.restoreToTimestamp(str(made))
+        >>> table.count()
+        3
+        """
         return self._restore(self._as_of(timestamp))
 
     def clone(
@@ -201,7 +244,11 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> LanceTable:
-        """Make the newest version the first one of another table; a shallow one names this one's files."""
+        """Make the newest version the first one of another table; a shallow clone refers to this table's files.
+
+        >>> table.clone(path + ".2", isShallow=True).count()
+        3
+        """
         return self._clone(self.snapshot(), target, isShallow, replace, properties)
 
     def cloneAtVersion(
@@ -212,7 +259,12 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> LanceTable:
-        """Make a version the first one of another table."""
+        """Make a version the first one of another table.
+
+        >>> _ = table.delete("value = 1")
+        >>> table.cloneAtVersion(1, path + ".2", isShallow=True).count()
+        3
+        """
         check_kind(version, int, "version needs to be an int but got")
         old = open_snapshot(self.uri, self.storage_options, version)
         return self._clone(old, target, isShallow, replace, properties)
@@ -225,7 +277,13 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> LanceTable:
-        """Make the version of a time (in the session's zone) the first one of another table."""
+        """Make the version of a time (in the session's zone) the first one of another table.
+
+        >>> made = table.history().first().timestamp
+        >>> _ = table.delete("value = 1")
+        >>> table.cloneAtTimestamp(str(made), path + ".2", isShallow=True).count()
+        3
+        """
         return self._clone(self._as_of(timestamp), target, isShallow, replace, properties)
 
     def _clone(
@@ -263,8 +321,8 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         return Snapshot(store, read_manifest(store, version_as_of(store, when)))
 
     def _restore(self, old: Snapshot) -> DataFrame:
-        now = _file_sizes(self.snapshot().manifest)
-        then = _file_sizes(old.manifest)
+        now = file_sizes(self.snapshot().manifest)
+        then = file_sizes(old.manifest)
         removed = [size for path, size in now.items() if path not in then]
         restored = [size for path, size in then.items() if path not in now]
         numbers = [
@@ -287,92 +345,50 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         restore(old, entry.properties())
         return count_frame(self.spark, numbers)
 
-    # --- upkeep ---------------------------------------------------------------------------------------
-
-    def detail(self) -> DataFrame:
-        """Return one row about the table."""
-        snapshot = self.snapshot()
-        manifest = snapshot.manifest
-        oldest = min(list_locations(snapshot.store), key=lambda each: each.version)
-        config = dict(manifest.config)
-        clustering = config.pop(CLUSTERING, "")
-        sizes = _file_sizes(manifest)
-        summary = manifest.summary
-        row: tuple[Any, ...] = (
-            "lance",
-            None,
-            None,
-            config.pop(COMMENT, None),
-            snapshot.store.uri,
-            read_manifest_at(snapshot.store, oldest).timestamp,
-            manifest.timestamp,
-            [],
-            [name for name in clustering.split(",") if name],
-            len(sizes),
-            sum(sizes.values()),
-            config,
-            manifest.version,
-            summary.physical_rows - summary.deleted_rows,
-        )
-        return self.spark.createDataFrame([row], _DETAIL)
-
-    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
-        """Delete versions that are older, and files that no version needs; tagged versions stay.
-
-        Files of writers that have not committed yet are safe for a week.  A shorter time is refused
-        unless ``spark.databricks.delta.retentionDurationCheck.enabled`` is false, as Delta refuses it,
-        for then they are not.
-        """
-        hours = _WEEK_HOURS if retentionHours is None else float(retentionHours)
-        if hours < 0:
-            message = f"retentionHours must be 0 or more, got {retentionHours}"
-            raise ArgumentError(message)
-        if hours < _WEEK_HOURS and self.spark.conf.get(_CHECKS_RETENTION, "true") != "false":
-            message = (
-                f"a retention of {hours} hours is less than a week: files of writers under way may go; "
-                f"set {_CHECKS_RETENTION} to false if nobody writes"
-            )
-            raise ArgumentError(message)
-        policy = Policy(
-            timedelta(hours=hours), delete_unverified=hours < _WEEK_HOURS, error_if_tagged=False
-        )
-        snapshot = self.snapshot()
-        clean(snapshot, policy)
-        schema = st.StructType([st.StructField("path", st.StringType())])
-        return self.spark.createDataFrame([(snapshot.store.uri,)], schema)
-
-    def optimize(self) -> LanceOptimizeBuilder:
-        """Return a builder of a compaction, or of a clustering."""
-        return LanceOptimizeBuilder(self.spark, self.snapshot())
-
-    def compact(self, **options: Any) -> DataFrame:
-        """Compact the table, with the options of ``LanceDataset.optimize.compact_files``."""
-        return self.optimize().executeCompaction(**options)
-
     # --- making ---------------------------------------------------------------------------------------
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
-        """Return a builder of a table where none is."""
+        """Return a builder of a table where none is.
+
+        >>> builder = LanceTable.create(spark).location(path + ".2").addColumn("id", "long")
+        >>> builder.execute().toDF().columns
+        ['id']
+        """
         return LanceTableBuilder(_session(sparkSession), "create", cls)
 
     @classmethod
     def createIfNotExists(
         cls, sparkSession: SparkSession | None = None
     ) -> LanceTableBuilder[LanceTable]:
-        """Return a builder of a table, which leaves one that is there alone."""
+        """Return a builder of a table; a table that exists stays as it is.
+
+        >>> builder = LanceTable.createIfNotExists(spark).location(path).addColumn("id", "long")
+        >>> builder.execute().toDF().columns
+        ['key', 'value']
+        """
         return LanceTableBuilder(_session(sparkSession), "createIfNotExists", cls)
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
-        """Return a builder of a version without rows of a table that is there."""
+        """Return a builder of a new, empty version of an existing table.
+
+        >>> builder = LanceTable.replace(spark).location(path).addColumn("id", "long")
+        >>> builder.execute().toDF().columns
+        ['id']
+        """
         return LanceTableBuilder(_session(sparkSession), "replace", cls)
 
     @classmethod
     def createOrReplace(
         cls, sparkSession: SparkSession | None = None
     ) -> LanceTableBuilder[LanceTable]:
-        """Return a builder of a table, or of a version without rows of it."""
+        """Return a builder of a new table, or of a new, empty version of an existing one.
+
+        >>> builder = LanceTable.createOrReplace(spark).location(path).addColumn("id", "long")
+        >>> builder.execute().toDF().columns
+        ['id']
+        """
         return LanceTableBuilder(_session(sparkSession), "createOrReplace", cls)
 
     @classmethod
@@ -387,6 +403,10 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         """Write the rows of ``parquet.`path``` to a new table at ``location``.
 
         Spark finds the columns of partitions by itself; ``partitionSchema`` gives their types.
+
+        >>> table.toDF().write.parquet(path + ".parquet")
+        >>> LanceTable.convertToLance(spark, f"parquet.`{path}.parquet`", location=path + ".2").count()
+        3
         """
         found = _PARQUET.fullmatch(identifier.strip())
         if found is None:
@@ -412,8 +432,3 @@ def _session(given: SparkSession | None) -> SparkSession:
         message = "there is no active Spark session; hand one over"
         raise ArgumentError(message)
     return found
-
-
-def _file_sizes(manifest: Manifest) -> dict[str, int]:
-    """Return the data files of a version with their sizes."""
-    return {f.path: f.size_bytes or 0 for each in manifest.fragments for f in each.files}

@@ -25,6 +25,11 @@ class LanceMergeBuilder:
     """A merge into a version of a table; each method returns a builder with one clause more.
 
     Of the clauses for a row the first one whose condition is true counts.
+
+    >>> new = spark.createDataFrame([("a", 9)], "key string, value long")
+    >>> merge = table.alias("t").merge(new.alias("n"), "t.key = n.key")
+    >>> merge.whenMatchedDelete("n.value > t.value").execute().first().num_deleted_rows
+    1
     """
 
     snapshot: Snapshot = field(repr=False)

@@ -77,6 +77,9 @@ def convert(
 
     The rows and their order stay; deleted rows are gone, older versions are not.  Fails if anybody
     else commits meanwhile.  ``progress`` is told how many fragments are done, of how many.
+
+    >>> pennon.spark.convert(spark, path, "2.2")
+    2
     """
     store = open_store(uri, dict(storage_options or {}) or None)
     task = plan_convert(store, FileVersion.parse(to))

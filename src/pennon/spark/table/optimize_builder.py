@@ -82,7 +82,12 @@ _RESULT = st.StructType(
 
 @dataclass(frozen=True, slots=True)
 class LanceOptimizeBuilder:
-    """What is to be compacted of a version of a table."""
+    """A builder of a compaction or a clustering of a table.
+
+    >>> _ = table.optimize().executeZOrderBy("key", "value")
+    >>> table.fragments().count()
+    1
+    """
 
     spark: SparkSession
     snapshot: Snapshot = field(repr=False)

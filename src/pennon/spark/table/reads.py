@@ -89,6 +89,9 @@ class TableReads:
 
         The manifest knows all of them, and no job starts.  Text that compares columns with literals is
         tested where the table is read, and only numbers come back; of a small table it is tested here.
+
+        >>> table.count(), table.count("value > 1")
+        (3, 2)
         """
         if condition is not None:
             check_condition(condition)
@@ -99,6 +102,9 @@ class TableReads:
 
         They choose a version (``version``, ``tag``, ``branch``, ``asof``), rows (``filter``, ``limit``), or
         aggregates (``aggregate``, ``group_by``).
+
+        >>> table.read(["key"], filter="value > 1").collect()
+        [Row(key='b'), Row(key='c')]
         """
         known = {"storage_options": self.storage_options, **options}
         return read(self.spark, self.uri, columns, **known)
@@ -110,23 +116,39 @@ class TableReads:
         *,
         by: str = "_rowid",
     ) -> DataFrame:
-        """Return the rows of some row ids, in the order asked; ids of no row are left out.
+        """Return the rows with some row ids, in the order asked; unknown ids are left out.
 
         ``by``: "_rowid", or "_rowaddr" for row addresses.  They are read here, no task starts.
+
+        >>> table.takeRows([2, 0]).collect()
+        [Row(key='c', value=3), Row(key='a', value=1)]
         """
         return taken_frame(self.spark, self.snapshot(), rows, columns, by)
 
     def versions(self: TableHandle) -> DataFrame:
-        """Return the versions, oldest first, with their rows, files and bytes."""
+        """Return the versions, oldest first, with their rows, files and bytes.
+
+        >>> _ = table.delete("value = 1")
+        >>> [row.version for row in table.versions().collect()]
+        [1, 2]
+        """
         rows = list(listings.version_rows(self.snapshot()))
         return self.spark.createDataFrame(rows, listings.VERSION_SCHEMA)
 
     def fragments(self: TableHandle) -> DataFrame:
-        """Return the fragments of the newest version, in their order."""
+        """Return the fragments of the newest version, in their order.
+
+        >>> table.fragments().count()
+        1
+        """
         rows = list(listings.fragment_rows(self.snapshot()))
         return self.spark.createDataFrame(rows, listings.FRAGMENT_SCHEMA)
 
     def files(self: TableHandle) -> DataFrame:
-        """Return the data files of the newest version, and the fields whose values they hold."""
+        """Return the data files of the newest version, and the fields whose values they hold.
+
+        >>> table.files().count()
+        1
+        """
         rows = list(listings.file_rows(self.snapshot()))
         return self.spark.createDataFrame(rows, listings.FILE_SCHEMA)

@@ -41,6 +41,10 @@ class TableTags:
 
     A reference is a version of the branch that the table stands on, a tag's name, or a pair of a branch
     (None: the main line) and a version (None: its newest); None is the newest version.
+
+    >>> table.tags.create("first")
+    >>> [row[0] for row in table.tags.toDF().collect()]
+    ['first']
     """
 
     table: TableHandle
@@ -79,7 +83,12 @@ class TableTags:
 
 @dataclass(frozen=True, slots=True)
 class TableBranches(Generic[Table]):
-    """The branches of a table: lines of versions that left it at one of its versions."""
+    """The branches of a table: lines of versions that left it at one of its versions.
+
+    >>> _ = table.branches.create("trial")
+    >>> table.branches.checkout("trial").count()
+    3
+    """
 
     table: Table
 
@@ -129,10 +138,22 @@ class RefMethods:
 
     @property
     def tags(self: TableHandle) -> TableTags:
-        """Return the table's tags."""
+        """Return the table's tags.
+
+        >>> table.tags.create("first")
+        >>> _ = table.delete("value = 1")
+        >>> table.read(tag="first").count()
+        3
+        """
         return TableTags(self)
 
     @property
     def branches(self: Table) -> TableBranches[Table]:  # noqa: PYI019 - the table, not this part of it
-        """Return the table's branches."""
+        """Return the table's branches.
+
+        >>> trial = table.branches.create("trial")
+        >>> _ = trial.delete("value = 1")
+        >>> trial.count(), table.count()
+        (2, 3)
+        """
         return TableBranches(self)

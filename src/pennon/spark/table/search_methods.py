@@ -48,7 +48,13 @@ class SearchMethods:
         The version is pinned now, and an index asked for the rows that it covers.  Executors search, each a part of
         the table, or a share of the queries where an index covers all.  The driver sees neither queries nor rows.
 
-        >>> table.nearest(queries, 3, "vec", columns=["title"]).orderBy("id", "_rank").show()  # doctest: +SKIP
+        >>> from pennon.vector import vec_to_table
+        >>> vectors = vec_to_table({"x": [0.0, 1.0], "y": [9.0, 1.0]}, names=["id", "vec"])
+        >>> _ = pennon.write_dataset(vectors, path + ".2")
+        >>> queries = spark.createDataFrame([(7, [8.0, 1.0])], "query long, vec array<float>")
+        >>> found = LanceTable.forPath(spark, path + ".2").nearest(queries, 1, columns=["id"])
+        >>> found.select("query", "id", "_rank").collect()
+        [Row(query=7, id='y', _rank=1)]
 
         Raises ArgumentError for what the table or the queries do not have; a task does where a query has
         another number of dimensions.
@@ -96,7 +102,14 @@ class SearchMethods:
         ``candidates`` and ``constant``; ``_distance``, ``_score`` and ``_relevance_score`` come out, and ``_rank``.  A query
         whose vector or words are NULL is searched by the other.  All else is as in `nearest`.
 
-        >>> table.hybrid(queries, 3, "vec", words="question", columns=["title"]).show()  # doctest: +SKIP
+        >>> vectors = pa.array([[0.0, 1.0], [1.0, 0.0]], pa.list_(pa.float32(), 2))
+        >>> texts = pa.table({"text": ["a red fox", "a blue whale"], "vec": vectors})
+        >>> _ = pennon.write_dataset(texts, path + ".2")
+        >>> queries = spark.createDataFrame([([0.0, 1.0], "fox")], "vec array<float>, words string")
+        >>> table = LanceTable.forPath(spark, path + ".2")
+        >>> found = table.hybrid(queries, 1, words="words", text_columns=["text"], columns=["text"])
+        >>> found.first().text
+        'a red fox'
 
         Raises ArgumentError for what the table or the queries do not have.
         """

@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LanceView:
-    """A temporary view; it stays at a version until `refresh`.
+    """A temporary view of a table; it shows one version until `refresh`.
 
     ``options`` are those of `pennon.spark.read`.
+
+    >>> view = pennon.spark.view(spark, path, "small")
+    >>> _ = table.delete("value = 1")
+    >>> view.refresh(), spark.table("small").count()
+    (2, 2)
     """
 
     spark: SparkSession
@@ -60,6 +65,10 @@ def view(
 
     The view stays at the version that it is made of.  `LanceView.refresh`, or the same call once more, makes it
     anew.  Rows are inserted by `write`, or through a view of ``CREATE TEMPORARY VIEW … USING lance``.
+
+    >>> _ = pennon.spark.view(spark, path, "keys", ["key"])
+    >>> spark.sql("SELECT max(key) AS last FROM keys").first()
+    Row(last='c')
     """
     made = LanceView(spark, uri, name, {"columns": columns, **options})
     made.refresh()

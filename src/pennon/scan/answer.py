@@ -15,6 +15,7 @@ A kind of search is a class with the members of `RowSource` (`pennon.scan.search
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +46,7 @@ from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.arrays import int64_array
-from pennon.scan.read.compute import ROWS_AT_ONCE, inputs_of
+from pennon.scan.read.compute import inputs_of, rows_at_once
 from pennon.scan.read.execute import Scan
 from pennon.scan.run.explain import analyzed, index_metrics, metrics
 from pennon.scan.run.plan_steps import Filter, Limit, Plan, ReadFound, Sort, chained
@@ -192,7 +193,7 @@ class Answer(Generic[SourceT]):
 
     @property
     def _behind(self) -> Predicate | None:
-        """Return the condition on rows that were found."""
+        """Return the condition on rows that were found, if it did not limit the search."""
         search = self._options.search
         return None if search is None or search.prefilter else self._options.predicate
 
@@ -228,9 +229,8 @@ class Answer(Generic[SourceT]):
         plan = TakePlan(inputs_of(self.query.source, own))
         snapshot = self._snapshot
         taken = take_batches(lambda at: take_addresses(snapshot, plan, at), found.addresses)
-        whole = [each.slice(at, ROWS_AT_ONCE) for each in taken for at in _starts(each.num_rows)]
         batches, start = [], 0
-        for batch in whole:
+        for batch in itertools.chain.from_iterable(map(_cut, taken)):
             added = [each.slice(start, batch.num_rows) for each in found.added.values()]
             names = [*batch.schema.names, *found.added]
             batches.append(pa.RecordBatch.from_arrays([*batch.columns, *added], names))
@@ -314,6 +314,8 @@ def _names(options: ScanOptions) -> tuple[str, ...] | None:
     return None if options.columns is None else tuple(options.columns)
 
 
-def _starts(rows: int) -> range:
-    """Return where batches begin that expressions are evaluated over; one without rows is a batch, too."""
-    return range(0, max(rows, 1), ROWS_AT_ONCE)
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in pieces that expressions are evaluated over at once; one without rows is a piece, too."""
+    most = rows_at_once([[column] for column in batch.columns])
+    for start in range(0, max(batch.num_rows, 1), most):
+        yield batch.slice(start, most)

@@ -53,7 +53,7 @@ class Condition:
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
         """Return true for the rows that pass; ``columns`` are those of `inputs`."""
-        batches = cut_batches(columns, rows, _rows_at_once(columns), self.schema)
+        batches = cut_batches(columns, rows, rows_at_once(columns), self.schema)
         masks: list[Any] = [self.predicate.test(batch) for batch in batches]
         return masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
 
@@ -76,13 +76,13 @@ class Computed:
     def run(self, columns: Sequence[Chunks], rows: int) -> dict[str, Chunks]:
         """Return the values of each expression; ``columns`` are those of `inputs`."""
         found: dict[str, Chunks] = {name: [] for name in self.expressions}
-        for batch in cut_batches(columns, rows, _rows_at_once(columns), self.schema):
+        for batch in cut_batches(columns, rows, rows_at_once(columns), self.schema):
             for name, expression in self.expressions.items():
                 found[name].append(evaluate(expression, batch))
         return found
 
 
-def _rows_at_once(columns: Sequence[Chunks]) -> int:
+def rows_at_once(columns: Sequence[Chunks]) -> int:
     """Return how many rows to evaluate at once: no more than fit where dictionaries are written out."""
     widest = max(chain.from_iterable(map(_widest_items, columns)), default=1)
     return max(min(ROWS_AT_ONCE, WRITTEN_OUT_BYTES // max(widest, 1)), 1)

@@ -1,4 +1,4 @@
-"""Which kinds of scalar indices there are, which versions of each are understood, and which one is written."""
+"""The registry of scalar index kinds: the versions that are read, and the one that is written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pennon.table.json_index_wire import json_target
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """How an index of a kind is made.
+    """The build of a kind of index.
 
     ``takes``: whether a column of a type can have one; ``types`` says which can, in words.  ``write`` makes one of
     values, ``rewrite`` one of several whose rows may have moved, unless ``by_zones``.  ``parameters_of`` are those

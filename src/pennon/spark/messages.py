@@ -1,4 +1,4 @@
-"""What tasks tell the driver, as bytes: the fragments that they wrote.
+"""Messages from tasks to the driver, as bytes: the fragments that they wrote.
 
 A message is a pickled list of ``DataFragment`` messages of table.proto.  Pickle only frames them: a
 fragment of a message is read as strictly as one of a manifest.

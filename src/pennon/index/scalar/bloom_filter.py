@@ -131,7 +131,7 @@ def answers(condition: Expression) -> bool:
 
 
 def values_of(condition: Expression) -> list[pa.Scalar] | None:
-    """Return the values one of which a column should have; None for another condition."""
+    """Return the values that an equality or IN condition names; None for another condition."""
     if not isinstance(condition, Call) or condition.function not in {"=", "IN", "like"}:
         return None
     column = next((each for each in condition.arguments if isinstance(each, Column)), None)
@@ -146,7 +146,7 @@ def values_of(condition: Expression) -> list[pa.Scalar] | None:
 
 
 def _hashes_of(condition: Expression) -> list[int] | None:
-    """Return the hashes of the values one of which a column should have; None for another condition."""
+    """Return the hashes of the values that an equality or IN condition names; None for another condition."""
     values = values_of(condition)
     if values is None:
         return None

@@ -104,7 +104,7 @@ class Layout:
 
 
 def read_layout(files: IndexFiles, index: IndexFile | None = None) -> Layout:
-    """Read the ends of both files, of which ``index.idx`` may be open.
+    """Read the ends of both files; ``index.idx`` may be open already.
 
     Raises FormatError if they are damaged or do not fit one another, UnsupportedError if they are of a kind or a
     layout that is not read here, NotFoundError if there are none.

@@ -29,7 +29,7 @@ Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
 
 
 class DistanceKind(IntEnum):
-    """How rows are compared: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
+    """Distance kinds: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
 
     SQUARES = 0
     PRODUCTS = 1
@@ -130,7 +130,7 @@ class Pairs:
 
 
 class Quantizer(Protocol):
-    """How rows become codes."""
+    """The protocol of quantizers: rows become codes."""
 
     @property
     def kind(self) -> str:
@@ -284,7 +284,7 @@ class RowCodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableCodes:
-    """Codes byte by byte: row m of ``bytes`` has byte m of all rows, each of which is looked up in a table."""
+    """Column-major PQ codes: row m of ``bytes`` has byte m of all rows, decoded through lookup tables."""
 
     bytes: Bytes2D
 

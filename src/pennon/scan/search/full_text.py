@@ -157,7 +157,7 @@ class TextScan:
         )
 
     def hits(self) -> Hits:
-        """Return what is found, best first, of which limit and offset and the condition leave some."""
+        """Return the hits, best first, after limit, offset and condition."""
         limit, offset = self.options.limit, self.options.offset
         found = self.search.best(None if limit is None else offset + limit)
         found = found.at(slice(offset, None)) if offset else found

@@ -74,7 +74,7 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """How two lists become one: ``k`` rows come out, ``candidates`` are asked of each search."""
+    """The fusion of two lists: ``k`` rows come out, ``candidates`` are asked of each search."""
 
     k: int
     candidates: int

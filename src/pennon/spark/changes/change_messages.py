@@ -1,4 +1,4 @@
-"""What tasks that change rows tell the driver: the fragments that they wrote, and those they took rows of.
+"""Messages of tasks that change rows: the fragments that they wrote, and those that they took rows from.
 
 Rows are counted and never named, so the driver's memory grows with fragments: which rows of a fragment went
 its deletion file says (`pennon.table.commit.rebase.NewDeletions`).

@@ -18,7 +18,7 @@ from pennon.spark.source.row_write import TablePlan, TableWrite, commit_messages
 
 @dataclass(frozen=True)
 class FragmentsWritten(ds.WriterCommitMessage):
-    """What one task wrote (`pennon.spark.messages`)."""
+    """The fragments that one task wrote (`pennon.spark.messages`)."""
 
     fragments: bytes
 

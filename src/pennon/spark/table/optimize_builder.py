@@ -94,7 +94,7 @@ class RewriteBin:
 
 @dataclass(frozen=True, slots=True)
 class LanceOptimizeBuilder:
-    """What is to be compacted of a version of a table."""
+    """The compaction of some fragments of a version of a table."""
 
     spark: SparkSession
     snapshot: Snapshot = field(repr=False)

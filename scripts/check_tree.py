@@ -149,7 +149,7 @@ def main() -> int:
     """Print the faults; return the exit code."""
     paths = tracked()
     found = [fault for path in paths for fault in faults(path)] + late_import_faults(paths)
-    found += first_line_faults(paths)
+    found += [*first_line_faults(paths), *title_faults(paths)]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

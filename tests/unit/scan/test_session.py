@@ -171,7 +171,7 @@ def test_an_object_in_memory_that_is_replaced_is_another_object() -> None:
     assert pennon.dataset(place, session=session).to_table()["w"].to_pylist() == ["six"]
 
 
-def test_what_is_gone_ages_out(tmp_path: Path) -> None:
+def test_session_evicts_entries_of_deleted_tables(tmp_path: Path) -> None:
     """Entries of a table that nobody reads make room for those of others."""
     session = Session(metadata_cache_size_bytes=4 * FILE_BYTES)
     table = write(tmp_path / "gone")
@@ -361,7 +361,7 @@ def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Pa
     assert remember(1, lambda: "new") == "new"
 
 
-def test_what_a_version_knows_is_not_made_anew_while_threads_ask_for_it(tmp_path: Path) -> None:
+def test_snapshot_plan_is_made_once_for_threads(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
     plan = snapshot.remember_plan("plan", object)
     found: list[object] = []

@@ -52,14 +52,14 @@ def test_no_path_leaves_its_base(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["/etc", "s3://other/bucket", "file:///etc", "../..", "/"])
-def test_what_lies_outside_must_be_trusted(tmp_path: Path, where: str) -> None:
+def test_base_path_outside_the_table_must_be_trusted(tmp_path: Path, where: str) -> None:
     store = _store(tmp_path, BasePath(0, where), trust=Trust(()))
     with pytest.raises(UntrustedPathError, match="trusted_bases"):
         store.open("@0/data/passwd")
 
 
 @pytest.mark.parametrize("home", ["file", "s3", "http"])
-def test_what_is_read_without_a_list(tmp_path: Path, home: str) -> None:
+def test_base_path_trust_without_trusted_bases(tmp_path: Path, home: str) -> None:
     """Local places for a local table, those of the bucket for one in a bucket; none is written."""
     _put(tmp_path / "other/x", b"other")
     local = str(tmp_path / "other")

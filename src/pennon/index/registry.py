@@ -257,7 +257,7 @@ def rows_named(index: Index, files: IndexFiles) -> RowSet:
         return found
     kind = kind_of(index)
     if kind is None:
-        message = f"an index of {index.type_name or 'an unknown kind'}, whose rows nobody can tell"
+        message = f"the rows of an index of {index.type_name or 'an unknown kind'} cannot be read: the kind is not supported"
         raise UnsupportedError(message)
     return kind.rows_named(files)
 

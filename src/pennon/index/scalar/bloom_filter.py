@@ -194,7 +194,9 @@ def _bytes_of(value: pa.Scalar) -> bytes:
 def _words(data: bytes | None) -> npt.NDArray[np.uint32]:
     """Return the words of a filter, a block a row; raises FormatError."""
     if not data or len(data) % _BLOCK:
-        message = f"a Bloom filter of {len(data or b'')} bytes, which are no blocks of {_BLOCK}"
+        message = (
+            f"a Bloom filter has {len(data or b'')} bytes, which is not a multiple of {_BLOCK}"
+        )
         raise FormatError(message)
     return np.frombuffer(data, "<u4").reshape(-1, 8)
 
@@ -268,7 +270,9 @@ def bloom_filter_parameters(files: IndexFiles) -> dict[str, Any]:
     try:
         probability = _checked(float(text or _FALSE_POSITIVES))
     except ValueError:
-        message = f"{file.source.path}: {_KEYS[_PROBABILITY]} is {text!r}, which is no probability"
+        message = (
+            f"{file.source.path}: {_KEYS[_PROBABILITY]} must be a probability, and is {text!r}"
+        )
         raise FormatError(message) from None
     return {_ITEMS: file.number(_KEYS[_ITEMS], _ZONE_ROWS), _PROBABILITY: probability}
 

@@ -377,6 +377,6 @@ def document_numbers(row_ids: Numbers, documents: Numbers) -> npt.NDArray[np.uin
         places.max() >= len(documents)
         or (documents[np.minimum(places, len(documents) - 1)] != row_ids).any()
     ):
-        message = "a posting list names rows that are no documents"
+        message = "a posting list names rows outside the documents of its partition"
         raise FormatError(message)
     return places.astype(np.uint32)

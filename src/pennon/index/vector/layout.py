@@ -98,7 +98,7 @@ class Layout:
         path, entries = self.index.source.path, json_of(self.index, GRAPHS)
         count = len(self.graphs.lengths)
         if not isinstance(entries, list) or len(entries) != count:
-            message = f"{path}: {GRAPHS} is no list of the graphs of {count} partitions"
+            message = f"{path}: {GRAPHS} must list one graph for each of {count} partitions"
             raise FormatError(message)
         return list(map(str, entries))
 

@@ -1,4 +1,4 @@
-"""Hold what no linter knows: no path of one machine, no file that grew too long, few late imports."""
+"""Check rules that linters do not have: paths of one machine, long files, late imports, plain language."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ KERNELS: dict[str, tuple[str, ...]] = {
 LATE_IMPORTS = 70
 """So many imports within functions may there be; each says in a comment what it saves."""
 PACKAGE = Path("src/pennon")
+RIDDLE_START = re.compile(
+    r"(?:Of|What|Whoever|Whatever|Whose|So many|Where|Wherever|Being|Which|Whether|How|Who)\b"
+)
+RIDDLE_WITHIN = re.compile(r"\b(?:nobody|no part|of which|whoever|whatever)\b", re.IGNORECASE)
+"""First lines of docstrings that say a riddle, where they could name the thing or its effect."""
+VAGUE_TITLE = re.compile(
+    r"test_(?:(?:what|that|whose|nobody|nothing|none|whoever|whatever|which|who|how|where)(?:_|$)"
+    r"|(?:it|they|works|all|some|more|other|cases|errors|basic|is_refused|is_right|is_wrong)$)"
+)
+"""Titles of tests that name no feature."""
 GENERATED = ("_pb2.py", "_pb2.pyi", ".lock", ".lance")
 
 
@@ -108,10 +118,38 @@ def late_import_faults(paths: list[Path]) -> list[str]:
     return found
 
 
+def first_line_faults(paths: list[Path]) -> Iterator[str]:
+    """Yield the docstrings of the package whose first line does not say what the thing is or does."""
+    for path in paths:
+        if path.suffix != ".py" or PACKAGE not in path.parents or path.name.endswith(GENERATED):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(
+                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+            ):
+                continue
+            first = (ast.get_docstring(node) or "").partition("\n")[0]
+            if match := RIDDLE_START.match(first) or RIDDLE_WITHIN.search(first):
+                yield (
+                    f"{path}:{node.body[0].lineno}: say what it is or does, without {match.group()!r}: {first}"
+                )
+
+
+def title_faults(paths: list[Path]) -> Iterator[str]:
+    """Yield the tests whose titles name no feature."""
+    for path in paths:
+        if path.suffix != ".py" or path.parts[0] != "tests":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and VAGUE_TITLE.match(node.name):
+                yield f"{path}:{node.lineno}: name the feature and the case: test_FEATURE_CASE, not {node.name}"
+
+
 def main() -> int:
     """Print the faults; return the exit code."""
     paths = tracked()
     found = [fault for path in paths for fault in faults(path)] + late_import_faults(paths)
+    found += [*first_line_faults(paths), *title_faults(paths)]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

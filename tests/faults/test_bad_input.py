@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Do, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_done(path: Path, name: str) -> None:
+def test_bad_arguments_are_refused_with_names(path: Path, name: str) -> None:
     do, named = REFUSED[name]
     if name == "alter: values":
         pennon.dataset(path).update({"id": "id * 1000"})

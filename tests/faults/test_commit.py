@@ -285,7 +285,7 @@ def broken_history(manifest: Manifest) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("damage", broken_history(read_manifest(new_store("shape"))))
-def test_what_cannot_be_judged_is_a_conflict(damage: str) -> None:
+def test_commit_over_damaged_history_is_a_conflict(damage: str) -> None:
     store = new_store("history", 3)
     path = Naming.V2.manifest_path(2)
     data = broken_history(read_manifest(store, 2))[damage]

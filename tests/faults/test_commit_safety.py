@@ -335,7 +335,7 @@ def test_time_is_over() -> None:
     assert len(calls) == 3
 
 
-def test_what_no_longer_fits_because_of_another_is_retryable() -> None:
+def test_commit_after_concurrent_schema_change_is_retryable() -> None:
     """The caller's own fault is an ArgumentError; what another made of the table is a conflict."""
     store = new_store("no longer fits")
     mine = Transaction(2, UpdateConfig(fields={FieldId(1): MapUpdate({"k": "v"})}))

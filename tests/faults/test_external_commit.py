@@ -106,7 +106,7 @@ def test_the_steps_of_a_commit(naming: Naming) -> None:
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
-def test_what_a_dead_writer_left_is_finished_by_readers(steps: int) -> None:
+def test_external_commit_of_dead_writer_is_finished_by_readers(steps: int) -> None:
     table = Table()
     staged = table.leave_half_done(steps)
     is_committed = steps >= 2

@@ -141,7 +141,7 @@ def test_invalid_data_is_refused_by_operations_on_a_table(tmp_path: Path) -> Non
     assert (table.version, text.version) == (1, 1)
 
 
-def test_what_a_slice_leaves_out_does_not_matter(tmp_path: Path) -> None:
+def test_invalid_arrow_values_outside_a_slice_are_ignored(tmp_path: Path) -> None:
     text = _text([0, 2, 4, 6], b"ab\xff\xfecd", pa.string())
     lists = _list([0, 1, 2, 3], text)
     index = _index([0, 7, 1])

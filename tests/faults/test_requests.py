@@ -70,7 +70,7 @@ def requests(table: Kind, far: Far) -> int:
     return far.verbs.total()
 
 
-def test_nobody_else_commits(table: Kind) -> None:
+def test_commit_without_concurrent_writers_counts_requests(table: Kind) -> None:
     """List, newest manifest, transaction, put; a manifest store: who is newest, and five steps."""
     assert requests(table, Far(table.objects)) == (10 if table.external else 4)
 

@@ -167,7 +167,7 @@ def test_queries_together_are_answered_as_alone(tables: Path) -> None:
     }
 
 
-def test_what_is_not_there_or_not_read(tables: Path) -> None:
+def test_untrained_or_newer_vector_index_is_refused(tables: Path) -> None:
     with pytest.raises(NotFoundError):
         Searched(tables / "14.0.2" / "untrained_ivf_pq.lance")
     with pytest.raises(UnsupportedError, match=r"2\.3"):

@@ -307,7 +307,7 @@ def test_sessions(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+def test_session_argument_of_wrong_type_is_refused(tmp_path: Path) -> None:
     for module in MODULES:
         _write(module, NESTED, tmp_path / module.__name__)
         for wrong in (1, "x"):

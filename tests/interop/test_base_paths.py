@@ -82,7 +82,7 @@ def test_changes_of_such_tables(tmp_path: Path) -> None:
     assert set(ids_of(dataset)) == {None}
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_base_paths_in_wrong_combinations_are_refused(tmp_path: Path) -> None:
     uri, bases = str(tmp_path / "t"), places(pennon, tmp_path)
     with pytest.raises(ArgumentError, match="no base path 'x'; its base paths are: 'one', 'two'"):
         pennon.write_dataset(ROWS, uri, initial_bases=bases, target_bases=["x"])

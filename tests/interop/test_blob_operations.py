@@ -199,7 +199,7 @@ REFUSED_OF_COLUMNS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED_OF_COLUMNS)
-def test_what_blob_columns_cannot(name: str, uri: str) -> None:
+def test_blob_columns_refuse_unsupported_operations(name: str, uri: str) -> None:
     version = pennon.dataset(uri).version
     with pytest.raises(LanceError):
         REFUSED_OF_COLUMNS[name](pennon.dataset(uri))

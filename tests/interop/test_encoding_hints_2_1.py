@@ -124,7 +124,7 @@ def _items(path: Path) -> int:
 
 
 @pytest.mark.parametrize("number", range(len(WISHES)))
-def test_what_is_asked_for_is_in_the_file(
+def test_encoding_hints_2_1_choose_the_encodings(
     oracles: dict[str, Oracle], number: int, folder: Path
 ) -> None:
     name, said, parts, items = WISHES[number]
@@ -183,7 +183,7 @@ def _has_items(layout: Layout) -> TypeGuard[MiniBlock]:
 
 
 @pytest.mark.parametrize("number", range(len(WISHES)))
-def test_what_is_asked_for_in_2_2(newest: Oracle, number: int, folder: Path) -> None:
+def test_encoding_hints_2_2_choose_the_encodings(newest: Oracle, number: int, folder: Path) -> None:
     name, said, _, _ = WISHES[number]
     if name == "blobs":
         said = {}
@@ -213,7 +213,7 @@ def test_a_higher_level_compresses_more(newest: Oracle, folder: Path) -> None:
 @pytest.mark.parametrize(
     "said", [{"compression": "gzip"}, {"structural-encoding": "zip"}, {"dict-size-ratio": "1.5"}]
 )
-def test_what_there_is_not_is_refused(said: dict[str, str], folder: Path) -> None:
+def test_encoding_hints_with_unknown_values_are_refused(said: dict[str, str], folder: Path) -> None:
     array = COLUMNS["numbers"]
     with pytest.raises(ArgumentError, match=next(iter(said))):
         write(folder / "x.lance", pa.table([array], _schema(array, said)))

@@ -95,7 +95,7 @@ def test_commits_in_turn(s3: S3Server, folder: str, first: int, v2: bool) -> Non
     assert pennon.dataset(plain.uri, storage_options=s3.options).version == 9
 
 
-def test_what_pylance_left_half_done_is_finished(s3: S3Server, folder: str) -> None:
+def test_external_commit_left_by_pylance_is_finished(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     lance.write_dataset(rows(0), uri, storage_options=options, data_storage_version="2.1")
 
@@ -114,7 +114,7 @@ def test_what_pylance_left_half_done_is_finished(s3: S3Server, folder: str) -> N
     assert (theirs.version, theirs.count_rows()) == (2, 2)
 
 
-def test_what_we_left_half_done_is_finished_by_pylance(s3: S3Server, folder: str) -> None:
+def test_external_commit_left_by_pennon_is_finished_by_pylance(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     pennon.write_dataset(rows(0), uri, storage_options=options)
     pennon.write_dataset(rows(1), uri, mode="append", storage_options=options)

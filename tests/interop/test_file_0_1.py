@@ -61,7 +61,7 @@ def case_of(oracle: Oracle, seed: int) -> Case:
 
 
 @blocks
-def test_what_the_oracle_writes_we_read(oracle: Oracle, seeds: range, folder: Path) -> None:
+def test_file_0_1_of_pylance_is_read(oracle: Oracle, seeds: range, folder: Path) -> None:
     found = []
     for seed in seeds:
         case = case_of(oracle, seed)
@@ -84,7 +84,7 @@ def test_what_the_oracle_writes_we_read(oracle: Oracle, seeds: range, folder: Pa
 
 @blocks
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_what_we_write_the_oracle_reads(oracle: Oracle, seeds: range, folder: Path) -> None:
+def test_file_0_1_of_pennon_is_read_by_pylance(oracle: Oracle, seeds: range, folder: Path) -> None:
     found = []
     for seed in seeds:
         case = case_of(oracle, seed)

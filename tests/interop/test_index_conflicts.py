@@ -188,7 +188,7 @@ def check(uri: str) -> None:
 @pytest.mark.parametrize("of_the_index", LIBS)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("first", ["index", "change"])
-def test_what_is_asked_is_right(
+def test_index_and_concurrent_change_answer_right(
     uri: str, first: str, change: str, of_the_index: str, of_the_change: str
 ) -> None:
     made = make(uri, "BTREE", "x")

@@ -132,7 +132,7 @@ def test_with_stable_row_ids(tmp_path: Path) -> None:
         assert set(found) == {17, 350}
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_index_parts_with_wrong_arguments_are_refused(tmp_path: Path) -> None:
     folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
     dataset = written(folder)
     for module in (pennon, lance):

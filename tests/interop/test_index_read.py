@@ -65,7 +65,7 @@ def test_the_old_value_of_a_row_that_was_updated(tmp_path: Path, kind: Any) -> N
     assert found == [[[2], [1, 3]], [[1, 2], [3]]]
 
 
-def test_what_is_not_true_of_a_null(tmp_path: Path) -> None:
+def test_index_read_of_not_is_true_with_null(tmp_path: Path) -> None:
     """With an index pylance takes NOT (NULL IS TRUE) for NULL."""
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(pa.table({"id": [1, 2, 3], "b": pa.array([True, False, None])}), folder)

@@ -311,7 +311,7 @@ def test_vectors_after_all_changes(indexed: str) -> None:
 
 
 @pytest.mark.parametrize("change", [delete, columns, other_vectors, upsert_vectors, compact, clean])
-def test_where_indices_name_fragments_that_are_gone(
+def test_indexed_table_with_deferred_remap_takes_changes(
     tmp_path: Path, change: Callable[[str], None]
 ) -> None:
     """pylance put off their remapping: a fragment reuse index says which took their places."""

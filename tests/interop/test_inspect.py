@@ -103,7 +103,7 @@ def test_whole_files(version: str, rows: int, tmp_path: Path) -> None:
         assert ("chunk table" in kinds) == (version != "2.0")
 
 
-def test_what_a_page_says(tmp_path: Path) -> None:
+def test_inspect_of_a_page_shows_its_encodings(tmp_path: Path) -> None:
     _, said = inspected(tmp_path, write(tmp_path, forced("dictionary"), "2.1"))
     assert "mini-block" in said
     assert "values       BitPacked(" in said

@@ -181,7 +181,9 @@ def test_two_paths_of_a_column(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(tmp_path: Path, chosen: dict[str, str], message: str) -> None:
+def test_json_index_with_wrong_parameters_is_refused(
+    tmp_path: Path, chosen: dict[str, str], message: str
+) -> None:
     table = pennon.write_dataset(
         pa.table({"j": pa.array(['{"a": 1}'], pa.json_()), "s": ["{}"]}), str(tmp_path / "t.lance")
     )
@@ -225,7 +227,7 @@ def test_the_plan_shows_the_path(tmp_path: Path) -> None:
     assert len(rows(folder, condition)) == 9
 
 
-def test_what_is_not_asked(tmp_path: Path) -> None:
+def test_json_index_is_unused_for_other_conditions(tmp_path: Path) -> None:
     """Another key, another type, a bare column, and a path that is no key."""
     folder = str(tmp_path / "t.lance")
     make(folder, [{"a": n % 9, "b": 1} for n in range(80)], "a", "btree")

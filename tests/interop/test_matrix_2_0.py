@@ -154,7 +154,9 @@ REFUSED: dict[str, tuple[pa.Field, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_2_0_cannot_hold_is_refused_by_both(name: str, newest: Oracle, folder: Path) -> None:
+def test_write_2_0_of_unsupported_type_is_refused_by_both(
+    name: str, newest: Oracle, folder: Path
+) -> None:
     field, rows = REFUSED[name]
     table = pa.table([pa.array(rows, field.type)], pa.schema([field]))
     with pytest.raises(OracleError):
@@ -179,7 +181,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_the_oracle_writes_but_cannot_read_we_refuse(
+def test_write_2_0_of_type_unreadable_by_pylance_is_refused(
     name: str, newest: Oracle, folder: Path
 ) -> None:
     table = pa.table([UNREADABLE[name]], ["c"])

@@ -49,7 +49,7 @@ def blocks(in_every_run: int) -> pytest.MarkDecorator:
 
 @blocks(IN_EVERY_RUN)
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_what_we_write_the_oracle_reads(
+def test_nested_2_1_of_pennon_is_read_by_pylance(
     newest: Oracle, version: str, seeds: range, folder: Path
 ) -> None:
     found = []
@@ -61,7 +61,7 @@ def test_what_we_write_the_oracle_reads(
 
 @blocks(IN_EVERY_RUN)
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_what_the_oracle_writes_we_read(
+def test_nested_2_1_of_pylance_is_read(
     newest: Oracle, version: str, seeds: range, folder: Path
 ) -> None:
     found = []

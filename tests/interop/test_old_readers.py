@@ -66,7 +66,7 @@ def _wrong(answer: Any, wanted: pa.Table) -> list[str]:
 @pytest.mark.parametrize(
     ("release", "version"), [(OLDEST, "2.0"), (MIDDLE, "2.0"), (MIDDLE, "2.1")]
 )
-def test_what_is_read_of_theirs_is_read_of_ours(
+def test_old_pylance_reads_pennon_files_like_its_own(
     oracles: dict[str, Oracle], release: str, version: str, shape: Any, folder: Path
 ) -> None:
     found, right = [], 0

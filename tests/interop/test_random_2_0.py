@@ -33,7 +33,9 @@ blocks = pytest.mark.parametrize(
 
 
 @blocks
-def test_what_we_write_the_oracle_reads(oracle: Oracle, seeds: range, folder: Path) -> None:
+def test_random_2_0_of_pennon_is_read_by_pylance(
+    oracle: Oracle, seeds: range, folder: Path
+) -> None:
     found = []
     for case in _cases(oracle, seeds):
         uri = folder / str(case.seed)
@@ -44,7 +46,7 @@ def test_what_we_write_the_oracle_reads(oracle: Oracle, seeds: range, folder: Pa
 
 
 @blocks
-def test_what_the_oracle_writes_we_read(oracle: Oracle, seeds: range, folder: Path) -> None:
+def test_random_2_0_of_pylance_is_read(oracle: Oracle, seeds: range, folder: Path) -> None:
     found = []
     for case in _cases(oracle, seeds):
         uri = folder / str(case.seed)

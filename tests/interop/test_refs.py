@@ -324,7 +324,7 @@ def test_a_tag_is_created_once(uri: str) -> None:
     assert lance.dataset(uri).tags.get_version("t") == 1
 
 
-def test_what_is_no_version(uri: str) -> None:
+def test_checkout_of_wrong_version_or_missing_tag_is_refused(uri: str) -> None:
     dataset = pennon.dataset(uri)
     wrongs: list[Any] = [1.5, True, ("a",), [1]]
     for wrong in wrongs:

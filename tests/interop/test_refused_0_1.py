@@ -35,7 +35,7 @@ REFUSED: list[pa.Array] = [
 ]
 
 
-def test_what_the_oracle_refuses_we_refuse(newest: Oracle, tmp_path: Path) -> None:
+def test_write_0_1_of_type_unreadable_by_pylance_is_refused(newest: Oracle, tmp_path: Path) -> None:
     for number, array in enumerate(REFUSED):
         table, uri = pa.table({"c": array}), str(tmp_path / f"t{number}")
         calls = [

@@ -104,7 +104,7 @@ def test_files_of_other_places_come_along(
     assert rows_of(other) == [(2,), (3,)]
 
 
-def test_what_replaces_no_table(uris: tuple[str, str]) -> None:
+def test_replace_by_clone_of_0_1_or_itself_is_refused(uris: tuple[str, str]) -> None:
     one, other = uris
     pennon.write_dataset(pa.table({"n": [1]}), one, data_storage_version="0.1")
     pennon.write_dataset(pa.table({"n": [2]}), other)

@@ -54,7 +54,7 @@ def asked(s3: S3Server) -> list[str]:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_what_is_written_is_read_by_both(s3: S3Server, uri: str, version: Any) -> None:
+def test_s3_table_is_written_and_read_by_both(s3: S3Server, uri: str, version: Any) -> None:
     options = s3.options
     pennon.write_dataset(
         ROWS.slice(0, 20_000),

@@ -69,7 +69,7 @@ def shared() -> Iterator[tuple[str, Any, Any]]:
                 yield from members(each, getattr(ours, name), name)
 
 
-def test_what_pylance_takes_by_name_we_take() -> None:
+def test_signatures_have_the_parameter_names_of_pylance() -> None:
     wrong, seen = [], 0
     for name, theirs, ours in shared():
         seen += 1

@@ -375,7 +375,7 @@ WRONG: list[tuple[dict[str, Any], str | None]] = [
 
 
 @pytest.mark.parametrize("number", range(len(WRONG)))
-def test_what_makes_no_sense(tmp_path: Path, number: int) -> None:
+def test_vector_build_with_wrong_arguments_fails_like_pylance(tmp_path: Path, number: int) -> None:
     given, expected = WRONG[number]
     table = VectorTable.of(600, seed=2)
     ours, theirs = two_tables(tmp_path, table)

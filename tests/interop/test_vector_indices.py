@@ -93,7 +93,7 @@ def check(folder: Path, kind: str, metric: str, item: str, dimension: int) -> No
 
 
 @pytest.mark.parametrize(("kind", "metric", "item", "dimension"), SOME)
-def test_what_pylance_finds(
+def test_vector_index_finds_the_rows_of_pylance(
     tmp_path: Path, kind: str, metric: str, item: str, dimension: int
 ) -> None:
     check(tmp_path, kind, metric, item, dimension)
@@ -101,7 +101,7 @@ def test_what_pylance_finds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "metric", "item", "dimension"), sorted(set(CASES) - set(SOME)))
-def test_what_pylance_finds_in_others(
+def test_vector_index_finds_the_rows_of_pylance_all_kinds(
     tmp_path: Path, kind: str, metric: str, item: str, dimension: int
 ) -> None:
     check(tmp_path, kind, metric, item, dimension)

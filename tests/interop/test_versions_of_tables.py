@@ -98,7 +98,7 @@ def test_a_table_whose_files_are_all_of_another_version(
         assert lance.dataset(uri).to_table() == pennon.dataset(uri).to_table() == rows
 
 
-def test_nothing_older_is_added_unasked(tmp_path: Path) -> None:
+def test_append_to_newer_file_version_is_refused(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version="2.3")
     message = r"version 2\.3, and Pennon writes none newer than 2\.2; .*'2\.2'"

@@ -80,7 +80,7 @@ def test_old_versions_may_be_gone_if_the_hint_tells(web: WebServer) -> None:
         pennon.dataset(f"{web.url}/t", version=2)
 
 
-def test_what_needs_a_listing_or_a_writer_is_refused(web: WebServer) -> None:
+def test_web_table_refuses_listing_and_append(web: WebServer) -> None:
     pennon.write_dataset(ROWS, web.folder / "t")
     dataset = pennon.dataset(f"{web.url}/t")
     with pytest.raises(CannotListError, match="does not list"):

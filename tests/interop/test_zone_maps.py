@@ -13,7 +13,9 @@ from tests.interop.oracle import MIDDLE, NEWEST, OLDEST, Oracle, OracleError
 
 
 @pytest.mark.parametrize("release", [OLDEST, MIDDLE, NEWEST])
-def test_who_reads_zone_maps(oracles: dict[str, Oracle], release: str, tmp_path: Path) -> None:
+def test_zone_maps_of_2_0_are_refused_by_pylance(
+    oracles: dict[str, Oracle], release: str, tmp_path: Path
+) -> None:
     """They say what they do not know, and read the other columns of the file."""
     oracle, uri = oracles[release], tmp_path / "t"
     table = pa.table({"n": range(10), "t": list("abcdefghij"), "l": [[n] for n in range(10)]})

@@ -182,12 +182,12 @@ def run(history: list[tuple[list[tuple[str, int]], int, dict[str, Any]]]) -> Non
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES)
-def test_what_is_needed_stays(history: Any) -> None:
+def test_clean_up_keeps_the_files_of_random_histories(history: Any) -> None:
     run(history)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES)
-def test_what_is_needed_stays_for_long(history: Any) -> None:
+def test_clean_up_keeps_the_files_of_many_random_histories(history: Any) -> None:
     run(history)

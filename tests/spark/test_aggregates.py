@@ -175,7 +175,7 @@ def test_bounds_of_statistics_are_those_of_the_rows(
 
 
 @pytest.mark.parametrize("options", WITH_STATISTICS, ids=["2.0", "0.1"])
-def test_where_statistics_know_the_bounds_no_value_is_read(
+def test_aggregates_from_statistics_read_no_values(
     spark: SparkSession, uri: str, options: dict[str, Any]
 ) -> None:
     """One of the values is another in the file than it was when the statistics were made."""

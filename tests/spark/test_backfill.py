@@ -146,7 +146,7 @@ def test_columns_that_are_none(
 # --- what was finished --------------------------------------------------------------------------------
 
 
-def test_what_was_finished_is_not_computed_again(
+def test_backfill_resumes_after_the_finished_fragments(
     table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     """The function fails for the second fragment; the first is not computed again."""

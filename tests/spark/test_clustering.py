@@ -108,7 +108,7 @@ def test_a_change_meanwhile_is_a_conflict(scattered: LanceTable, uri: str) -> No
         (["x"], {"batch_size": 3}, ArgumentError, "executeZOrderBy has no option batch_size"),
     ],
 )
-def test_what_is_no_order(
+def test_zorder_by_wrong_columns_is_refused(
     scattered: LanceTable, columns: list[str], options: Any, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

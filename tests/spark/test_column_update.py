@@ -129,7 +129,7 @@ def test_values_that_look_at_other_rows(spark: SparkSession, uri: str) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "left"), [("delete key = 'b'", "acd"), ("update", "abcd"), ("compact", "abcd")]
 )
-def test_what_others_did_meanwhile_is_there(
+def test_column_update_keeps_concurrent_changes(
     spark: SparkSession,
     uri: str,
     tmp_path: Path,

@@ -117,7 +117,7 @@ def test_new_rows_are_indexed(spark: SparkSession, uri: str) -> None:
     ("column", "kind", "error"),
     [("nope", "BTREE", KeyError), ("l", "BTREE", TypeError), ("i", "TREE", NotImplementedError)],
 )
-def test_what_is_refused(
+def test_create_index_with_wrong_column_or_kind_is_refused(
     spark: SparkSession, uri: str, column: str, kind: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=r"nope not found|must be int|no index of kind"):

@@ -55,7 +55,9 @@ def test_one_file_or_all_that_fit_a_pattern(
     assert pennon.dataset(uri).to_table().to_pydict() == {"id": [1, 1], "name": ["a,b"] * 2}
 
 
-def test_what_is_said_goes_before_the_names(spark: SparkSession, uri: str, tmp_path: Path) -> None:
+def test_ingest_format_option_precedes_the_file_name(
+    spark: SparkSession, uri: str, tmp_path: Path
+) -> None:
     path = write(tmp_path, "a.tsv")
     pennon.spark.ingest(spark, [path], uri, format="csv", read_options={"sep": ","})
     assert pennon.dataset(uri).schema.names == ["id\tname"]

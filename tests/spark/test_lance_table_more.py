@@ -156,7 +156,7 @@ def test_columns_are_renamed_cast_and_dropped(spark: SparkSession, uri: str) -> 
         (lambda t: t.alterColumn("key", nullable=1), TypeError, "nullable must be bool"),
     ],
 )
-def test_what_cannot_be_done_to_columns(
+def test_column_changes_with_wrong_arguments_are_refused(
     table: LanceTable, act: Callable[[Any], Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

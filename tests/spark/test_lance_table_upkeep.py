@@ -273,7 +273,7 @@ def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_pa
         (lambda s: LanceTable.convertToLance(s, "parquet.`x`"), ArgumentError, "say location="),
     ],
 )  # fmt: skip
-def test_what_cannot_be_made(
+def test_table_builder_with_wrong_arguments_is_refused(
     spark: SparkSession, act: Callable[[Any], Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

@@ -283,7 +283,7 @@ def test_a_query_of_another_dimension_is_named(spark: SparkSession, made: str) -
         ("name string, vec array<float>", {"filter": "no = 1"}, "no"),
     ],
 )
-def test_what_cannot_be_asked(
+def test_nearest_with_wrong_queries_is_refused(
     spark: SparkSession, made: str, columns: str, given: dict[str, Any], message: str
 ) -> None:
     queries = spark.createDataFrame([], columns)

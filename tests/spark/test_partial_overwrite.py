@@ -185,7 +185,7 @@ def test_a_source_is_asked_once(spark: SparkSession, uri: str) -> None:
     assert sum(n == 100 for _, n in found) == 20
 
 
-def test_what_others_added_meanwhile_is_replaced_too(
+def test_partial_overwrite_replaces_concurrently_appended_rows(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)
@@ -232,7 +232,7 @@ def test_columns_that_others_changed_meanwhile_are_refused(
         ({"overwrite_by": ["week"]}, "overwrite_by names 'week'; the DataFrame has day, n"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_partial_overwrite_with_wrong_arguments_is_refused(
     spark: SparkSession, uri: str, arguments: dict[str, Any], message: str
 ) -> None:
     make(uri)
@@ -249,7 +249,7 @@ def test_what_makes_no_sense_is_refused(
         ("overwrite", {"partitionOverwriteMode": "dynamic"}, "no partitions.*overwrite_by"),
     ],
 )
-def test_what_the_data_source_cannot_do_is_refused(
+def test_partial_overwrite_by_data_source_options_is_refused(
     spark: SparkSession, uri: str, mode: str, options: dict[str, str], message: str
 ) -> None:
     make(uri)

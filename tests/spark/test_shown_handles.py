@@ -44,7 +44,7 @@ def test_handles_show_no_secret_and_no_manifest(spark: SparkSession, uri: str) -
 
 
 @pytest.mark.parametrize("kind", ["dataset", "options"])
-def test_what_python_shows_of_a_table_has_no_secret(tmp_path: Path, kind: str) -> None:
+def test_repr_of_dataset_and_options_has_no_secret(tmp_path: Path, kind: str) -> None:
     from pennon.dataset.write_options import WriteOptions as Written
 
     make(str(tmp_path / "t"))

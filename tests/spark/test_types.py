@@ -141,7 +141,7 @@ def test_values_that_do_not_fit_fail_the_write(
         ("SELECT interval '1' year AS y", {}, "'y'"),
     ],
 )
-def test_what_cannot_be_stored_is_named(
+def test_write_of_unsupported_type_names_the_column(
     spark: SparkSession, uri: str, query: str, options: dict[str, str], message: str
 ) -> None:
     writer = spark.sql(query).write.format("lance").mode("append").options(**options)

@@ -34,7 +34,7 @@ class _Age(click.ParamType):  # type: ignore[type-arg] # generic in the stubs on
         """Parse the text."""
         found = re.fullmatch(r"(\d+)([smhdw])", str(value))
         if found is None:
-            self.fail(f"{value!r} is no age like 30m, 12h or 14d", param, ctx)
+            self.fail(f"{value!r} must be an age like 30m, 12h or 14d", param, ctx)
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 

@@ -44,7 +44,7 @@ class Gather:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseRead(Gather):
-    """Ascending byte ranges without overlap, only a small part of which may be used.
+    """Ascending byte ranges without overlap; perhaps only a small part of the bytes is used.
 
     The answer is that of a `Gather`, or, where it takes no copy, all from the begin of the first range
     to the end of the last: its size tells.

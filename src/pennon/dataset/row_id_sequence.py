@@ -26,7 +26,7 @@ class RowIdSequence:
         """
         self._ids = parse_row_ids(row_ids)
         if len(np.unique(self._ids)) != len(self._ids):
-            message = f"{len(self._ids)} row ids, of which some stand twice"
+            message = f"some of the {len(self._ids)} row ids are given twice; give each once"
             raise ArgumentError(message)
 
     @staticmethod

@@ -123,7 +123,7 @@ class LanceScanner(ArrowScanner):
         return exact_batches(self._cut_batches())
 
     def _cut_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, some of which are slices of larger ones."""
+        """Yield the batches; some are slices of larger ones."""
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)
             return self._bytes_of_blobs.convert(described.to_batches())

@@ -100,7 +100,7 @@ def validate_vector_index(
     sample_size: int | None = None,
     pass_threshold: float = 1.0,
 ) -> None:
-    """Search an index for vectors of its table, each of which is to be found at distance 0.
+    """Search an index for vectors of its table; each must be found at distance 0.
 
     ``sample_size``: so many random rows, by default all.  NULLs, and vectors with a NaN, are passed over.
     Raises ArgumentError where a share below ``pass_threshold`` is found.

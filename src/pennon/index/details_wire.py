@@ -1,4 +1,4 @@
-"""The messages that say what kind an index is, for kinds of which they hold more than their name."""
+"""The messages of index details, for kinds whose details hold more than the kind's name."""
 
 from __future__ import annotations
 

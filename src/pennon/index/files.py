@@ -215,7 +215,7 @@ class IndexFile:
         """Return a number of the file's metadata, at least 1."""
         text = self.data.schema_metadata.get(key, str(default).encode())
         if not text.isdigit() or not 0 < int(text) < 1 << 32:
-            message = f"{self.source.path}: {key} is {text!r}, which is no size"
+            message = f"{self.source.path}: {key} must be a size, and is {text!r}"
             raise FormatError(message)
         return int(text)
 

@@ -31,7 +31,7 @@ class RowNames(Enum):
 
 
 class LookupCost(Enum):
-    """Whether a merge asks an index for the keys of its source before it reads rows."""
+    """The cost of a lookup of keys; a merge decides by it whether to ask the index before it reads rows."""
 
     NONE = auto()
     """It is not asked."""
@@ -43,7 +43,7 @@ class LookupCost(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the maker of an index of a kind may choose.
+    """The settings that a user may give for an index of a kind.
 
     ``names``: all that there are.  ``check`` raises if these, or their values, or the column's type cannot be; without
     it only names are checked.  ``of_files`` are those that an old index was made with, ``of_details`` those that a
@@ -61,7 +61,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Kind:
-    """What is true of any kind of index.
+    """The facts that every kind of index has.
 
     ``details``: the name of the message of its details.  ``user_names``: what users call it, the usual name first.
     ``reads``: the newest version that is read.  ``rows_named`` gives all rows that the files of an index name.

@@ -100,7 +100,7 @@ class BlobRule:
             _, base_id, inner = max(found)
             return base_id, inner
         if not _ABSOLUTE.match(uri):
-            message = f"{uri!r} lies in no base path of the table, and is no absolute URI"
+            message = f"{uri!r} is neither within a base path of the table nor an absolute URI"
             raise ArgumentError(message)
         if not self.outside:
             message = (
@@ -110,7 +110,7 @@ class BlobRule:
             )
             raise ArgumentError(message)
         if has_dot_segments(uri):
-            message = f"the blob at {uri!r}, whose dots may mean several places"
+            message = f"the URI of a blob, {uri!r}, has dots that are ambiguous; write it without . and .."
             raise ArgumentError(message)
         return 0, quote(uri, safe=":/?#[]@!$&'()*+,;=%~")
 

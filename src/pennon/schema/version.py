@@ -29,7 +29,7 @@ _NEWEST_MINOR = 3
 
 
 class Ability(Enum):
-    """What files of some versions hold, and those of others do not."""
+    """An ability that file versions have or lack."""
 
     MAPS = auto()
     BLOBS_V2 = auto()

@@ -128,7 +128,7 @@ def _may_round(given: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _without_rounding(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast numbers of which each comes back as it was.
+    """Cast numbers, and check that each comes back unchanged.
 
     A half float has no type in Spark: floats are rounded to it, but none becomes infinite.
     """

@@ -1,4 +1,4 @@
-"""What a table's versions were made by: Delta's names for operations, their parameters and metrics.
+"""The history of a table: Delta's names for operations, their parameters and metrics.
 
 Operations on Spark put them into the properties of their transaction; of other writers the transaction
 itself says what it was.
@@ -73,7 +73,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What an operation says of itself, in Delta's words."""
+    """The history entry of an operation, in Delta's words."""
 
     operation: str
     parameters: Mapping[str, str] = field(default_factory=dict)

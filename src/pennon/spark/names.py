@@ -42,7 +42,7 @@ def name_parts(said: str) -> tuple[str, ...]:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL and Columns take it, whatever is in it."""
+    """Return a column's name with backticks, as SQL and Columns take it."""
     escaped = name.replace("`", "``")
     return f"`{escaped}`"
 

@@ -168,7 +168,7 @@ def lance_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """How fields are stored; ``dimensions`` loses the columns that were found."""
+    """The storage form of fields; ``dimensions`` loses the columns that were found."""
 
     dimensions: dict[str, int]
     has_maps: bool

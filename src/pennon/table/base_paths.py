@@ -103,7 +103,7 @@ class BasedStore(ForwardingStore):
     def _base(self, number: int, path: str) -> BasePath:
         base = next((each for each in self.bases if each.id == number), None)
         if base is None:
-            message = f"there is no base path {number}, in which {path!r} is said to lie"
+            message = f"the table has no base path {number}, and the manifest places {path!r} there"
             raise FormatError(message)
         return base
 
@@ -150,7 +150,9 @@ def open_outside(store: Store, base_id: int, place: str) -> tuple[Store, str]:
     if base_id:
         return store.open_in_base(base_id, place)
     if not _ABSOLUTE.match(place):
-        message = f"a file outside of the table at {place[:200]!r}, which is no absolute URI"
+        message = (
+            f"a file outside of the table has the path {place[:200]!r}; it must be an absolute URI"
+        )
         raise FormatError(message)
     folder, _, name = place.rpartition("/")
     return store.open_folder(f"{folder}/"), unquote(name)
@@ -212,7 +214,7 @@ def base_uri(base: BasePath, root: str) -> str:
     try:
         location = located(base.path)
     except ArgumentError as error:
-        message = f"base path {base.id} is {base.path[:200]!r}, which is no place"
+        message = f"base path {base.id} is {base.path[:200]!r}, which is not a valid location"
         raise FormatError(message) from error
     if location.scheme != "file":
         if has_dot_segments(location.path):

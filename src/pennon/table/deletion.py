@@ -113,7 +113,7 @@ def _parse_arrow(data: pa.Buffer, most: int) -> Offsets:
     except (pa.ArrowException, OSError, ValueError, EOFError) as error:
         if isinstance(error, LanceError):
             raise
-        message = f"a deletion file is no Arrow file: {error}"
+        message = f"a deletion file cannot be read as an Arrow file: {error}"
         raise FormatError(message) from error
     if column.null_count:
         message = "a deletion file has nulls"

@@ -158,7 +158,7 @@ def kind_of(index: Index) -> tuple[str, str]:
 def parse_uuid(message: table_pb2.UUID) -> str:
     """Return a uuid as text; raises FormatError."""
     if len(message.uuid) != 16:
-        text = f"{len(message.uuid)} bytes are no uuid"
+        text = f"a uuid of an index has {len(message.uuid)} bytes; it must have 16"
         raise FormatError(text)
     return str(uuid.UUID(bytes=message.uuid))
 

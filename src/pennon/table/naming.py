@@ -50,7 +50,9 @@ class Naming(Enum):
 def detached_path(version: int) -> str:
     """Return the path of the manifest of a detached version, relative to the table's root."""
     if not MAX_VERSION < version <= _U64_MAX:
-        message = f"{version} is no detached version: they begin at {MAX_VERSION + 1}"
+        message = (
+            f"{version} is not a detached version; detached versions begin at {MAX_VERSION + 1}"
+        )
         raise FormatError(message)
     return f"{VERSIONS}/d{version}.manifest"
 
@@ -80,7 +82,7 @@ def transaction_path(name: str) -> str:
     Raises FormatError if the name, which comes from a manifest, is not that of such a file.
     """
     if not _TRANSACTION.fullmatch(name):
-        message = f"{name!r} is no name of a transaction file"
+        message = f"{name!r} is not the name of a transaction file"
         raise FormatError(message)
     return f"{TRANSACTIONS}/{name}"
 

@@ -98,7 +98,7 @@ def _parse_cookie(data: bytes) -> tuple[int, bytes | None, int]:
             raise FormatError(message)
         return high + 1, data[4:end], end
     if low != _COOKIE or high != 0:
-        message = f"{data[:4].hex()} is no cookie of a roaring bitmap"
+        message = f"a roaring bitmap begins with {data[:4].hex()}, which is not a known cookie"
         raise FormatError(message)
     (count,) = struct.unpack("<I", _take(data, 4, 4))
     if count > 1 << 16:

@@ -85,7 +85,7 @@ def test_a_terminal_may_lack_characters(table: str, command: str, encoding: str)
         assert ("\\xfc" if encoding == "ascii" else "ü") in shown
 
 
-def test_nobody_reads_on(table: str) -> None:
+def test_command_with_closed_pipe_ends_quietly(table: str) -> None:
     many = str(Path(table).parent / "many.lance")
     pennon.write_dataset(pa.table({"n": range(50_000)}), many)
     for words in (("head", many, "-n", "50000"), ("info", table)):

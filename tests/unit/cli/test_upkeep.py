@@ -40,4 +40,4 @@ def test_ages(table: str) -> None:
     assert "would delete 0 versions, 0 files" in run("clean", table, "--older-than", "30d").stdout
     wrong = run("clean", table, "--older-than", "soon")
     assert wrong.exit_code == 2
-    assert "no age like" in wrong.stderr
+    assert "must be an age like" in wrong.stderr

@@ -15,7 +15,7 @@ import pytest
 from pennon.core.cache import ENTRY_BYTES, Cache
 
 
-def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
+def test_cache_evicts_the_least_recently_used_entry() -> None:
     cache = Cache(2 * (ENTRY_BYTES + 4) + 2)
     for key in "abc":
         cache.put(key, key, 4)
@@ -36,7 +36,7 @@ def test_several_are_looked_up_at_once_and_used_so() -> None:
     assert cache.get_each([]) == []
 
 
-def test_what_is_too_large_is_not_kept_and_drives_nothing_out() -> None:
+def test_cache_entry_over_capacity_evicts_no_other() -> None:
     cache = Cache(ENTRY_BYTES + 10)
     cache.put("a", "a", 4)
     assert cache.put("b", "b", 11) == "b"
@@ -57,21 +57,21 @@ def test_the_first_value_of_a_key_stays() -> None:
     assert cache.size_bytes == ENTRY_BYTES + 4
 
 
-def test_what_fails_to_be_made_is_made_again() -> None:
+def test_cache_makes_a_value_again_after_failure() -> None:
     cache = Cache(1 << 20)
     with pytest.raises(ZeroDivisionError):
         cache.get_or_make("a", lambda: 1 // 0, lambda _: 1)
     assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
 
 
-def test_none_is_not_remembered() -> None:
+def test_cache_does_not_keep_none() -> None:
     cache = Cache(1 << 20)
     assert cache.get_or_make("a", lambda: None, lambda _: 1) is None
     assert len(cache) == 0
     assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
 
 
-def test_who_waits_for_one_that_only_looks_makes_the_value() -> None:
+def test_cache_waiter_makes_the_value_after_none() -> None:
     cache = Cache(1 << 20)
     looking, found = threading.Event(), list[int]()
 
@@ -197,7 +197,7 @@ class _Key:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_several_ask_for_at_once_is_made_once(fails: bool) -> None:
+def test_cache_makes_a_value_once_for_concurrent_callers(fails: bool) -> None:
     """Those who come while it is made wait for it; a failure is that of all who waited."""
     cache, made, begun, go = Cache(1 << 20), [], threading.Event(), threading.Event()
 

@@ -48,7 +48,7 @@ def test_an_error_leaves_threads_free(other: int) -> None:
     assert os.sched_getaffinity(0) == os.sched_getaffinity(other) == anywhere
 
 
-def test_what_cannot_be_moved_is_left_alone(other: int) -> None:
+def test_thread_places_ignore_ended_and_own_threads(other: int) -> None:
     anywhere = os.sched_getaffinity(0)
     ended = threading.Thread(target=lambda: None)
     ended.start()
@@ -60,7 +60,7 @@ def test_what_cannot_be_moved_is_left_alone(other: int) -> None:
         assert os.sched_getaffinity(other) == os.sched_getaffinity(0) == anywhere
 
 
-def test_nothing_is_changed_where_all_processors_are_busy(
+def test_thread_places_stay_when_all_processors_are_busy(
     other: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert running_threads() >= 1

@@ -221,7 +221,7 @@ def test_merge_at_version_0_1_has_no_nulls_but_of_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_what_version_0_1_does_not_hold(tmp_path: Path) -> None:
+def test_add_columns_in_0_1_refuses_nulls_and_dictionaries(tmp_path: Path) -> None:
     dataset = made(tmp_path, "0.1")
     with pytest.raises(UnsupportedError, match="NULLs"):
         dataset.add_columns(pa.field("n", pa.int8()))

@@ -100,7 +100,7 @@ def test_names(uri: str) -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(
+def test_create_scalar_index_with_wrong_arguments_is_refused(
     uri: str, column: str, kind: str | IndexConfig, error: type[Exception], message: str
 ) -> None:
     table = pennon.dataset(uri)
@@ -273,7 +273,7 @@ def test_plans_have_the_words_of_pylance(
     assert f"ScalarIndexQuery: query={shown}" in plan(table, condition)
 
 
-def test_what_an_index_cost_is_told(uri: str) -> None:
+def test_analyze_plan_shows_the_cost_of_an_index(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", "BTREE")
     (line,) = [

@@ -94,7 +94,7 @@ def test_writes_and_compactions_keep_them(tmp_path: Path, read: list[tuple[str, 
     made.validate()
 
 
-def test_what_they_do_not_know_is_read(tmp_path: Path, read: list[tuple[str, int]]) -> None:
+def test_statistics_read_the_uncovered_rows(tmp_path: Path, read: list[tuple[str, int]]) -> None:
     made = pennon.write_dataset(rows(0), tmp_path / "t", auto_statistics=True)
     made.insert(rows(100), auto_statistics=False)
     assert uncovered(made) == 40

@@ -111,7 +111,7 @@ def test_a_checkpoint_of_another_table_or_plan_is_not_believed(tmp_path: Path) -
     assert [row["c"] for row in found[6:8]] == [8000, 10000]
 
 
-def test_what_another_library_pickled_is_never_loaded(tmp_path: Path) -> None:
+def test_udf_checkpoint_with_foreign_pickles_is_not_loaded(tmp_path: Path) -> None:
     dataset = made(tmp_path / "t")
     kept = tmp_path / "kept.sqlite"
     udf = BatchUDF(

@@ -75,7 +75,7 @@ def test_centroids_of_another_model() -> None:
     assert np.allclose(moved, found(first) + 1, atol=0.5)
 
 
-def test_what_has_no_distance_has_no_cluster() -> None:
+def test_kmeans_gives_null_and_nan_vectors_no_cluster() -> None:
     rows = vectors()
     rows[3, 2], rows[8, 0] = np.nan, np.inf
     values = [None, *map(list, rows)]

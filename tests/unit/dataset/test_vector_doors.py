@@ -111,7 +111,9 @@ def test_only_fragments_whose_rows_are_in_the_files_are_covered(
     assert (index.name, index.segments[0].fragment_ids) == ("mine", {1})
 
 
-def test_what_does_not_fit_is_refused(table: pennon.LanceDataset, tmp_path: Path) -> None:
+def test_indices_builder_with_unfit_models_is_refused(
+    table: pennon.LanceDataset, tmp_path: Path
+) -> None:
     builder = IndicesBuilder(table, "vector")
     ivf, pq = trained(builder)
     builder.transform_vectors(ivf, pq, str(tmp_path / "x"))

@@ -85,7 +85,7 @@ def test_training_is_told_of(table: pennon.LanceDataset) -> None:
     assert IndexProgress("start", "x").fraction is None
 
 
-def test_what_the_callback_raises_ends_the_making(table: pennon.LanceDataset) -> None:
+def test_create_index_ends_when_progress_callback_raises(table: pennon.LanceDataset) -> None:
     def stop(_: IndexProgress) -> None:
         raise KeyError("enough")
 

@@ -66,7 +66,9 @@ def test_values_at_odd_addresses_are_copied_to_even_ones() -> None:
         ),
     ],
 )
-def test_what_does_not_fit(block: FixedWidthBlock, data_type: pa.DataType) -> None:
+def test_assemble_refuses_blocks_of_another_type(
+    block: FixedWidthBlock, data_type: pa.DataType
+) -> None:
     with pytest.raises(FormatError):
         assemble_as(block, data_type)
 

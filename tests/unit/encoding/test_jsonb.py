@@ -53,7 +53,7 @@ def test_arrays_keep_nulls() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "nul", "1" + "0" * 400, "[" * 200 + "]" * 200])
-def test_what_is_no_json(text: str) -> None:
+def test_encode_jsonb_refuses_invalid_json(text: str) -> None:
     with pytest.raises(ArgumentError, match="not JSON"):
         encode_jsonb(text)
 

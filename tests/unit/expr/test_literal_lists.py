@@ -82,7 +82,7 @@ def test_operators_that_bind_tighter_keep_their_operands(seed: int) -> None:
     assert answers(text) == answers(apart)
 
 
-def test_what_is_inside_a_text_stays_there() -> None:
+def test_literal_lists_inside_a_string_are_kept() -> None:
     inside = is_in("a", list(map(str, range(100))))
     assert take_out_lists(f"t = '{inside}'") == (f"t = '{inside}'", {})
     assert take_out_lists(f'a > 1 AND t = "{inside}"')[1] == {}
@@ -151,7 +151,7 @@ def test_comparisons_mean_what_they_do_in_parentheses(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["none = 5", "a = 'x'", "a = :pennon_value_0", "a = 5 AND", "case = 5"]
 )
-def test_what_is_wrong_is_said_of_the_text_as_it_is_written(text: str) -> None:
+def test_literal_lists_errors_quote_the_original_text(text: str) -> None:
     with pytest.raises(ExpressionError) as plain:
         parse_filter(text, ROWS.schema)
     with pytest.raises(ExpressionError) as other:

@@ -93,7 +93,7 @@ def test_refused(text: str, error: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["i64 / 0 = 1", "cast(s as int) = 1"])
-def test_what_cannot_be_computed(text: str) -> None:
+def test_filter_with_failing_computation_is_an_argument_error(text: str) -> None:
     with pytest.raises(ArgumentError, match="cannot be computed"):
         rows(text)
 

@@ -154,7 +154,7 @@ def known(low: Any, high: Any, nulls: int = 0, rows: int = 10) -> Bounds:
         ("i > 4", Bounds(low=pa.scalar(1, pa.int32())), True),
     ],
 )
-def test_what_bounds_rule_out(text: str, bounds: Bounds, found: bool) -> None:
+def test_prune_by_bounds_decides_each_condition(text: str, bounds: Bounds, found: bool) -> None:
     assert Pruner(parse_filter(text, SCHEMA)).can_match({("i",): bounds}) is found
 
 

@@ -56,7 +56,7 @@ def test_read_range_and_take_rows(path: Path) -> None:
     assert reader.read_range(1000, 0).to_table().num_rows == 0
 
 
-def test_what_cannot_be_asked(path: Path) -> None:
+def test_file_reader_with_wrong_arguments_is_refused(path: Path) -> None:
     reader = LanceFileReader(path)
     for ask in (
         lambda: reader.read_range(999, 2),

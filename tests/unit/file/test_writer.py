@@ -105,7 +105,7 @@ def test_one_value_makes_these_bytes(store: MemoryStore) -> None:
     assert bytes_of(store) == b"".join(bytes.fromhex(part) for _, part in ONE_VALUE)
 
 
-def test_what_a_manifest_says(store: MemoryStore) -> None:
+def test_file_writer_lists_field_ids_and_column_indices(store: MemoryStore) -> None:
     """Fields of packed structs have no column and are not listed, as the oracle does it."""
     fields = [
         PACKED,

@@ -147,6 +147,8 @@ def test_fragments_that_an_index_may_have_lost() -> None:
         ),
     ],
 )
-def test_what_cannot_be(groups: list[ReuseGroup], message: str) -> None:
+def test_moved_rows_of_impossible_reuse_groups_are_refused(
+    groups: list[ReuseGroup], message: str
+) -> None:
     with pytest.raises(FormatError, match=message):
         MovedRows.of([ReuseVersion(1, tuple(groups))])

@@ -45,7 +45,9 @@ def values_of(kind: pa.DataType, rows: int) -> pa.Array:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("index", ["BTREE", "ZONEMAP"])
-def test_what_a_scan_finds(kind: pa.DataType, index: str, tmp_path: Path) -> None:
+def test_index_ranges_find_the_rows_of_a_scan(
+    kind: pa.DataType, index: str, tmp_path: Path
+) -> None:
     table = pa.table({"v": values_of(kind, 3_000), "row": range(3_000)})
     made = pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=1_100)
     size: dict[str, Any] = {"zone_size": 64} if index == "BTREE" else {"rows_per_zone": 64}

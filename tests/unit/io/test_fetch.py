@@ -46,7 +46,7 @@ def test_long_groups_are_split_evenly() -> None:
 
 
 @pytest.mark.parametrize("requests", [[], [ByteRange(5, 0)], [gather()], [gather((5, 5), (9, 9))]])
-def test_nothing_asked_is_nothing_read(requests: list[ByteRequest]) -> None:
+def test_fetch_plan_of_empty_requests_reads_no_bytes(requests: list[ByteRequest]) -> None:
     plan = plan_fetch(requests, SMALL)
     assert (plan.count, plan.size_bytes, plan.groups) == (0, 0, ())
 

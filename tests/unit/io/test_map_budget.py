@@ -52,7 +52,7 @@ def test_maps_are_counted_as_long_as_they_live(tmp_path: Path) -> None:
     assert mapped_bytes() == before
 
 
-def test_what_was_forgotten_still_reads(tmp_path: Path) -> None:
+def test_mapping_is_readable_after_forget(tmp_path: Path) -> None:
     mapping = mapping_of(tmp_path / "x", 20_000)
     (tmp_path / "x").write_bytes(b"7" * 20_000)
     view = memoryview(mapping)
@@ -74,7 +74,7 @@ def test_the_oldest_ranges_are_given_back(spy: Spy) -> None:
     assert spy.forgotten[2:] == [(20, 10), (30, 10), (40, 10)]
 
 
-def test_what_goes_along_with_scattered_ranges_is_given_back_once(spy: Spy) -> None:
+def test_map_budget_forgets_scattered_ranges_once(spy: Spy) -> None:
     """Takes touch a little all over the file: the oldest to go takes the others along."""
     resident = Resident(3 * TOUCH_BYTES)
     for _ in range(3):
@@ -117,7 +117,7 @@ def test_a_range_that_is_touched_again_is_counted_once(spy: Spy) -> None:
     assert spy.forgotten == [(0, 4 * TOUCH_BYTES)]
 
 
-def test_what_fitted_is_given_back_when_more_comes(spy: Spy, tmp_path: Path) -> None:
+def test_map_budget_forgets_old_ranges_when_mappings_grow(spy: Spy, tmp_path: Path) -> None:
     resident = Resident(mapped_bytes())
     for start in (0, LONG_BYTES):
         resident.touch(spy, start, start + LONG_BYTES, LONG_BYTES)

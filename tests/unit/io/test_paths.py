@@ -141,7 +141,7 @@ def test_relative_paths_become_absolute_at_once(
 
 
 @pytest.mark.parametrize("uri", ["", "a\0b", "file://host/a"])
-def test_what_is_no_place_is_refused(uri: str) -> None:
+def test_parse_uri_refuses_invalid_uris(uri: str) -> None:
     with pytest.raises(ArgumentError):
         parse_uri(uri)
 

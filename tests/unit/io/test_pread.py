@@ -49,7 +49,7 @@ def rows_of(reader: ObjectReader, kind: type[Gather] = Gather) -> bytes:
     return found
 
 
-def test_what_is_sparse() -> None:
+def test_sparse_read_thresholds() -> None:
     assert is_sparse(0, MIB, 10)
     assert not is_sparse(0, MIB - 1, 10)
     assert is_sparse(100, 100 + 8 * MIB, 2 * MIB)

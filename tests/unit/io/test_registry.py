@@ -36,7 +36,7 @@ def test_path_objects_are_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("uri", ["ftp://host/t", "s3:///t", "s3+ddb://bucket/t"])
-def test_what_no_store_serves_is_refused(uri: str) -> None:
+def test_open_store_refuses_unknown_uris(uri: str) -> None:
     with pytest.raises(ArgumentError):
         open_store(uri)
 

@@ -74,7 +74,7 @@ def test_no_more_retries_than_allowed(web: WebServer) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 412, 416])
-def test_what_will_not_pass_is_told_at_once(web: WebServer, status: int) -> None:
+def test_http_client_errors_are_not_retried(web: WebServer, status: int) -> None:
     web.faults = [status] * 1000
     with pytest.raises(NotFoundError if status == 404 else StoreError):
         web.open().open("x", len(BODY)).read([ByteRange(0, 10)])

@@ -80,7 +80,9 @@ def test_a_round_is_answered_in_its_order(counted: CountingStore, reader: KnownE
         gather((800, 801), (-1, 3)),
     ],
 )
-def test_what_leaves_the_object_is_damage(reader: KnownEnd, request_: ByteRequest) -> None:
+def test_tail_reader_refuses_ranges_outside_the_object(
+    reader: KnownEnd, request_: ByteRequest
+) -> None:
     with pytest.raises(FormatError):
         reader.read([request_])
 

@@ -156,7 +156,7 @@ def test_a_sample_without_rows_makes_one_slice(tmp_path: Path) -> None:
     ("columns", "error"),
     [([], ArgumentError), (["a", "a"], ArgumentError), (["no"], ArgumentError), (["list"], UnsupportedError)],
 )  # fmt: skip
-def test_what_makes_no_order(columns: list[str], error: type[Exception]) -> None:
+def test_cluster_by_wrong_columns_is_refused(columns: list[str], error: type[Exception]) -> None:
     schema = schema_from_arrow(rows_of_types("2.1").schema)
     with pytest.raises(error):
         RowOrder.by(schema, columns)

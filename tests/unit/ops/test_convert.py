@@ -91,7 +91,7 @@ def test_tasks_pickle_and_their_order_does_not_count(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).to_table().to_pylist() == TABLE.to_pylist()
 
 
-def test_nobody_else_may_commit_meanwhile(tmp_path: Path) -> None:
+def test_convert_conflicts_with_a_concurrent_append(tmp_path: Path) -> None:
     _written(tmp_path, "0.1")
     task = plan_convert(open_store(tmp_path), V2_1)
     made = [task.run(number) for number in range(task.count)]
@@ -109,7 +109,7 @@ def test_no_rows(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).to_table().num_rows == 0
 
 
-def test_what_is_lost_on_the_way_down(tmp_path: Path) -> None:
+def test_convert_to_0_1_warns_of_lost_nulls(tmp_path: Path) -> None:
     pennon.write_dataset(pa.table({"a": [1, None]}), tmp_path)
     with pytest.warns(DataLossWarning, match="'a': 1 NULLs"):
         convert(plan_convert(open_store(tmp_path), V0_1))
@@ -128,7 +128,7 @@ def test_refusals(tmp_path: Path) -> None:
 FIXED = pa.table({"v": pa.array([[{"x": 1}] * 2], pa.list_(pa.struct([("x", pa.int8())]), 2))})
 
 
-def test_what_only_2_2_has_is_refused_on_the_way_down(tmp_path: Path) -> None:
+def test_convert_of_2_2_types_to_older_versions_is_refused(tmp_path: Path) -> None:
     pennon.write_dataset(FIXED.slice(0, 0), tmp_path, data_storage_version="2.2")
     for version in (V0_1, V2_0, V2_1):
         with pytest.raises(UnsupportedError, match=rf"column 'v' .* {version}; 2\.2 can"):

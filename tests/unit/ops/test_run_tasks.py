@@ -105,7 +105,7 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "quiet" not in terminal.getvalue()
 
 
-def test_what_version_0_1_does_not_hold_is_one_warning(tmp_path: Path) -> None:
+def test_tasks_in_0_1_give_one_warning_per_operation(tmp_path: Path) -> None:
     """Of all tasks of an operation, with the counts of all."""
     data = pa.table({"k": list(range(12)), "v": [None, 1, 2] * 4, "t": ["", "x", None] * 4})
     with warnings.catch_warnings(record=True) as caught:

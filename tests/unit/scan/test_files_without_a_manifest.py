@@ -61,7 +61,7 @@ def test_they_read(tmp_path: Path) -> None:
     assert table.count_rows("s.i = 5") == 50
 
 
-def test_nobody_has_the_values(tmp_path: Path) -> None:
+def test_dictionary_missing_in_file_and_manifest_is_refused(tmp_path: Path) -> None:
     table = written(tmp_path)
     object.__setattr__(table.snapshot.manifest, "dictionaries", {})
     with pytest.raises(FormatError, match=r"neither the file nor .* \[column 'd'"):

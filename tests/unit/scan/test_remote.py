@@ -95,7 +95,7 @@ def test_a_limit_reads_a_page_and_no_table(large: Path) -> None:
     assert store.counts.read_bytes < 1_000_000
 
 
-def test_what_is_read_ahead_is_bounded_by_bytes(large: Path) -> None:
+def test_remote_scan_reads_ahead_within_the_buffer_size(large: Path) -> None:
     dataset, store = open_counted(large)
     batches = dataset.scanner(columns=["a", "b"], io_buffer_size=3 * MIB).to_batches()
     next(batches)

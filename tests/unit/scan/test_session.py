@@ -171,7 +171,7 @@ def test_an_object_in_memory_that_is_replaced_is_another_object() -> None:
     assert pennon.dataset(place, session=session).to_table()["w"].to_pylist() == ["six"]
 
 
-def test_what_is_gone_ages_out(tmp_path: Path) -> None:
+def test_session_evicts_entries_of_deleted_tables(tmp_path: Path) -> None:
     """Entries of a table that nobody reads make room for those of others."""
     session = Session(metadata_cache_size_bytes=4 * FILE_BYTES)
     table = write(tmp_path / "gone")
@@ -372,7 +372,7 @@ def test_keys_of_one_name_and_equal_objects_are_apart(tmp_path: Path) -> None:
     assert remember(key, object, Same(equal)) is not found
 
 
-def test_what_a_version_knows_is_not_made_anew_while_threads_ask_for_it(tmp_path: Path) -> None:
+def test_snapshot_plan_is_made_once_for_threads(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
     key = Key[object]("plan")
     plan = snapshot.remember_plan(key, object)

@@ -27,7 +27,7 @@ def _check(
 
 @both
 @pytest.mark.parametrize("t", PRIMITIVE + DICTIONARIES + EXTENSIONS, ids=str)
-def test_what_both_versions_hold(t: pa.DataType, version: FileVersion) -> None:
+def test_check_takes_common_types_in_both_versions(t: pa.DataType, version: FileVersion) -> None:
     _check(t, version)
     _check(pa.list_(pa.struct([("x", pa.large_list(t))])), version)
 
@@ -99,7 +99,7 @@ def test_packed_structs_of_2_1_have_no_fixed_size_lists() -> None:
     ],
     ids=str,
 )
-def test_what_2_1_lacks_in_lists(item: pa.Field, hint: str) -> None:
+def test_check_2_1_refuses_some_items_in_lists(item: pa.Field, hint: str) -> None:
     for t in (pa.list_(item), pa.large_list(pa.struct([pa.field("item", pa.list_(item))]))):
         _check(t)
         with pytest.raises(UnsupportedError, match=rf"'c\.item.*file version 2\.1; {hint}"):
@@ -107,7 +107,7 @@ def test_what_2_1_lacks_in_lists(item: pa.Field, hint: str) -> None:
     _check(pa.struct([item]), V2_1)
 
 
-def test_what_2_2_adds() -> None:
+def test_check_2_2_takes_maps_and_lists_of_structs() -> None:
     _check(MAP, V2_2)
     _check(pa.list_(POINT, 2), V2_2)
     _check(pa.map_(POINT, pa.list_(pa.map_(pa.string(), POINT))), V2_2)
@@ -116,7 +116,7 @@ def test_what_2_2_adds() -> None:
 
 
 @pytest.mark.parametrize("t", [pa.bool_(), POINT, pa.list_(pa.int8()), pa.null()], ids=str)
-def test_what_2_2_does_not_pack(t: pa.DataType) -> None:
+def test_check_2_2_refuses_unpackable_struct_fields(t: pa.DataType) -> None:
     with pytest.raises(UnsupportedError, match=r"'t' has no fixed width.*an unpacked struct can"):
         _check(pa.struct([("s", pa.string()), ("t", t)]), V2_2, PACKED)
 

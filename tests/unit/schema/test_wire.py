@@ -40,7 +40,7 @@ def test_damaged_messages_parse_or_are_format_errors(arrow: pa.Schema, data: st.
         return
 
 
-def test_what_the_oracle_writes_for_each_kind_of_field() -> None:
+def test_schema_wire_is_that_of_pylance() -> None:
     arrow = pa.schema(
         [
             pa.field("key", pa.int64(), nullable=False, metadata={_KEY: "TRUE"}),

@@ -29,7 +29,7 @@ def test_fixed_size_lists_become_lists_and_come_back(
     assert back.to_pylist() == rows[start:]
 
 
-def test_what_lies_under_a_null_list_does_not_matter() -> None:
+def test_arrow_convert_ignores_values_under_null_list() -> None:
     values = pa.array([9.0, 1.0, 2.0], pa.float32())
     mask = pa.array([True, False])
     hidden = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), values, mask=mask)

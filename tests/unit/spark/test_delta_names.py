@@ -107,7 +107,7 @@ def test_a_method_of_delta_takes_the_same_arguments(owner: type, name: str) -> N
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_meaning_says_so(name: str) -> None:
+def test_delta_methods_without_lance_meaning_are_refused(name: str) -> None:
     table = LanceTable(None, "memory://nothing")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match="Lance table"):
         getattr(table, name)(*REFUSED[name])

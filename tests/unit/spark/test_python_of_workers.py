@@ -41,7 +41,7 @@ def test_an_activated_one_needs_no_name() -> None:
     assert shown(str(Path(sys.executable).parent)) == "None"
 
 
-def test_what_the_user_says_stays(elsewhere: str) -> None:
+def test_python_of_workers_keeps_the_users_setting(elsewhere: str) -> None:
     assert shown(elsewhere, PYSPARK_PYTHON="/opt/python") == "/opt/python"
 
 

@@ -84,7 +84,7 @@ def test_a_small_bitmap_of_many_rows_is_not_unfolded() -> None:
 
 
 @pytest.mark.parametrize(("dead", "kind"), [(40, DeletionKind.ARROW), (9000, DeletionKind.BITMAP)])
-def test_what_the_oracle_deletes(tmp_path: Path, dead: int, kind: DeletionKind) -> None:
+def test_deletion_files_of_pylance_are_read(tmp_path: Path, dead: int, kind: DeletionKind) -> None:
     root = str(tmp_path / "t.lance")
     lance.write_dataset(pa.table({"a": range(20000)}), root, data_storage_version="2.0")
     lance.dataset(root).delete(f"a % 2 = 1 AND a < {2 * dead}")

@@ -21,7 +21,7 @@ def _wire() -> tuple[bytes, ...]:
     return tuple(each.SerializeToString() + UNKNOWN for each in serialize_fields(SCHEMA))
 
 
-def test_what_is_not_known_stays() -> None:
+def test_unknown_field_bytes_are_carried_over() -> None:
     first, second = SCHEMA.fields
     (child,) = second.children
     renamed = replace(second, children=(replace(child, name="y", nullable=False),))

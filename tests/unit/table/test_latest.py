@@ -61,7 +61,7 @@ def test_a_copy_that_fails_is_no_failure(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 
 
-def test_nothing_but_the_copy(tmp_path: Path) -> None:
+def test_latest_manifest_copy_alone_is_read(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri, **OLD)
     pennon.write_dataset(TABLE, uri, mode="append", **OLD)

@@ -62,5 +62,5 @@ def test_versions_out_of_range_have_no_name(version: int) -> None:
     "name", ["../1-a.txn", "1-a/b.txn", "1-a.manifest", "-a.txn", "", "1-.txn", "1-a\n.txn"]
 )
 def test_transaction_names_from_a_manifest_stay_in_their_folder(name: str) -> None:
-    with pytest.raises(FormatError, match="no name of a transaction"):
+    with pytest.raises(FormatError, match="not the name of a transaction"):
         transaction_path(name)

@@ -14,7 +14,7 @@ from pennon.errors import NotFoundError
 ROWS = pa.table({"a": [1]})
 
 
-def test_what_is_there_instead_of_a_table(tmp_path: Path) -> None:
+def test_open_of_other_files_names_their_kind(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "frames").mkdir()
     (tmp_path / "text").write_text("text")

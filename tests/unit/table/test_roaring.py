@@ -32,7 +32,7 @@ def array(values: list[int]) -> Offsets:
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("with_runs", [False, True])
-def test_what_croaring_writes(name: str, with_runs: bool) -> None:
+def test_roaring_of_croaring_is_read(name: str, with_runs: bool) -> None:
     bitmap = BitMap(SETS[name], optimize=False)
     if with_runs:
         bitmap.run_optimize()
@@ -40,7 +40,7 @@ def test_what_croaring_writes(name: str, with_runs: bool) -> None:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_what_we_write(name: str) -> None:
+def test_roaring_is_written_like_croaring(name: str) -> None:
     data = serialize_roaring(array(SETS[name]))
     assert data == BitMap(SETS[name], optimize=False).serialize()
     assert parse_roaring(data).tolist() == SETS[name]

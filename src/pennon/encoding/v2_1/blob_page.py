@@ -63,7 +63,7 @@ def blobs_of(descriptions: Block, layers: Layers) -> Blobs:
 
 def _numbers(block: Block) -> npt.NDArray[np.uint64]:
     if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 64:
-        message = "descriptions of blobs that are no 64 bit numbers"
+        message = "the descriptions of blobs must be 64-bit numbers"
         raise FormatError(message)
     return np.frombuffer(block.data, "<u8", block.rows)
 

@@ -182,7 +182,7 @@ def _pick_rows(
         picked = definition if known.by_row else _flat_levels(page, rows, definition)
         return Levels(None, picked, layout.layers), rows.count
     if rep is None or (definition is not None and len(rep) != len(definition)):
-        message = "a page of lists whose levels are missing or differ in number"
+        message = "the levels of a page of lists are missing, or differ in number"
         raise FormatError(message)
     begins = np.flatnonzero(rep == top)
     if len(begins) != page.rows or (len(begins) and begins[0] != 0):

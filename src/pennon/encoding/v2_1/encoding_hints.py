@@ -100,7 +100,7 @@ def _one_of(said: Mapping[str, str], key: str, known: tuple[str, ...]) -> str | 
     word = said.get(key)
     if word is None or word in known:
         return word
-    message = f"{_PREFIX}{key} is {word!r}, which is none of {', '.join(known)}"
+    message = f"{_PREFIX}{key} is {word!r}; it must be one of {', '.join(known)}"
     raise ArgumentError(message)
 
 

@@ -113,7 +113,7 @@ def _bits(data: Bytes, rows: int, width: int, offset: int, count: int) -> pa.Buf
 def _values(encoding: Flat, data: Bytes, rows: int, width: int, offset: int, items: int) -> Block:
     bits = encoding.bits_per_value * items
     if offset + bytes_for_bits(bits) != width:
-        message = f"rows of {width} bytes, of which {bits} bits from byte {offset} on are values"
+        message = f"a row of a fixed-size list has {width} bytes, and its {bits} bits of values from byte {offset} do not fill it"
         raise FormatError(message)
     if encoding.bits_per_value == 1:
         return FixedWidthBlock(rows * items, 1, _bits(data, rows, width, offset, items))

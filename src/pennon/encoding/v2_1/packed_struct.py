@@ -48,7 +48,7 @@ def decode_packed_struct_values(encoding: PackedStruct, stored: Block, codecs: C
 def _split_fixed(encoding: PackedStruct, rows: Block) -> Block:
     bits = encoding.bits_per_field
     if any(width % 8 for width in bits):
-        message = f"packed structs with fields of {bits} bits, of which some are no whole bytes"
+        message = f"packed structs with fields of {bits} bits cannot be read: every field must have whole bytes"
         raise UnsupportedError(message)
     if not isinstance(rows, FixedWidthBlock) or sum(bits) != rows.bits_per_value:
         message = f"packed structs of {bits} bits stored as {rows}"

@@ -63,7 +63,9 @@ def decode_levels(encoding: Encoding, chunks: Chunks, codecs: Codecs) -> LevelAr
         return np.zeros(chunks.values, "<u2")
     block = codecs.decode_blocks(encoding, chunks, Rows.between(0, chunks.values))
     if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 16:
-        message = f"levels that are no 16 bit numbers: {encoding}"
+        message = (
+            f"repetition or definition levels must be 16-bit numbers, but are encoded as {encoding}"
+        )
         raise FormatError(message)
     if block.data.size < 2 * block.rows:
         message = f"{block.rows} levels in {block.data.size} bytes"

@@ -50,7 +50,7 @@ def decode_rle_blocks(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codec
     split = [int.from_bytes(head, "little") for head in heads]
     rest = buffer.sizes - _HEADER_BYTES
     if (rest < 0).any() or any(size > room for size, room in zip(split, rest, strict=True)):
-        message = "run lengths whose values leave their buffer"
+        message = "run lengths take values beyond the end of their buffer"
         raise FormatError(message)
     sizes = np.array(split, np.int64)
     starts = buffer.starts + _HEADER_BYTES

@@ -1,4 +1,4 @@
-"""The choice how a request for rows is read: which rows of which chunks, and by which code.  Chosen here alone.
+"""The choice of the read strategy for a request: the rows, their chunks, and the code that reads them.
 
 A column of many pages:
 

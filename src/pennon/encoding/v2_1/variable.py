@@ -72,7 +72,7 @@ def offset_bits(encoding: Variable) -> int:
     refuse_compression(encoding.compression)
     offsets = encoding.offsets
     if not isinstance(offsets, Flat) or offsets.bits_per_value not in _WIDTHS:
-        message = f"byte strings whose offsets are encoded as {offsets}"
+        message = f"the offsets of byte strings cannot be encoded as {offsets}"
         raise UnsupportedError(message)
     refuse_compression(offsets.compression)
     return offsets.bits_per_value

@@ -23,7 +23,7 @@ class NullRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How to call a function, and with how many arguments; ``most`` None: with any number."""
+    """A SQL function: its implementation, and its number of arguments; ``most`` None: any number."""
 
     run: Callable[..., Datum]
     least: int = 1

@@ -53,7 +53,7 @@ def read_metadata(tail: Tail) -> Steps[Metadata]:
     position = _FOOTER.unpack(footer)[0]
     metadata = parse_file_metadata((yield from read_message(tail, position, "metadata")))
     if metadata.num_groups * ENTRY_BYTES > tail.file_bytes:
-        message = f"{metadata.num_groups} row groups, whose page table does not fit the file"
+        message = f"the page table of {metadata.num_groups} row groups does not fit in the file"
         raise FormatError(message)
     return metadata
 

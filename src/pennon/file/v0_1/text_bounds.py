@@ -44,7 +44,7 @@ def _cut(value: str | bytes | None) -> bytes | None:
 
 
 def _above(value: str | bytes | None, is_cut: bool) -> bytes | None:
-    """Return a text above all values, some of which are cut."""
+    """Return a text above all values; some values are truncated."""
     cut = _cut(value)
     if cut is None or not is_cut:
         return cut

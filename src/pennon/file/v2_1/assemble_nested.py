@@ -153,7 +153,7 @@ def _check_same_lists(first: pa.Array, arrays: list[pa.Array]) -> None:
         offsets = [np.frombuffer(array.buffers()[1], width, len(first) + 1) for array in arrays]
         if all(np.array_equal(offsets[0], other) for other in offsets[1:]):
             return
-    message = "columns of one field whose lists differ in length"
+    message = "the lists of columns of one field differ in length"
     raise FormatError(message)
 
 

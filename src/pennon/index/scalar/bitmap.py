@@ -58,7 +58,7 @@ _HAS_ALL: Final = frozenset({"array_has_all", "list_has_all"})
 
 
 class Bitmap:
-    """An open BITMAP index: it answers whatever can be asked of the values alone."""
+    """An open BITMAP index: it answers every condition on the values alone."""
 
     def __init__(self, files: IndexFiles) -> None:
         """Read the keys."""
@@ -273,7 +273,7 @@ def write_label_list(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) 
 
 
 def rewrite_bitmap(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
-    """Write one BITMAP of several, of which some rows were moved or are gone."""
+    """Merge BITMAP segments into one, and remap or drop rows."""
     with _file(kind, new) as file:
         _write_keys(file, _united([_Moved(each, kind) for each in old], kind), kind)
 

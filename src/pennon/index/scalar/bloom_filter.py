@@ -131,7 +131,7 @@ def answers(condition: Expression) -> bool:
 
 
 def values_of(condition: Expression) -> list[pa.Scalar] | None:
-    """Return the values one of which a column should have; None for another condition."""
+    """Return the values that an equality or IN condition names; None for another condition."""
     if not isinstance(condition, Call) or condition.function not in {"=", "IN", "like"}:
         return None
     column = next((each for each in condition.arguments if isinstance(each, Column)), None)
@@ -146,7 +146,7 @@ def values_of(condition: Expression) -> list[pa.Scalar] | None:
 
 
 def _hashes_of(condition: Expression) -> list[int] | None:
-    """Return the hashes of the values one of which a column should have; None for another condition."""
+    """Return the hashes of the values that an equality or IN condition names; None for another condition."""
     values = values_of(condition)
     if values is None:
         return None
@@ -194,7 +194,9 @@ def _bytes_of(value: pa.Scalar) -> bytes:
 def _words(data: bytes | None) -> npt.NDArray[np.uint32]:
     """Return the words of a filter, a block a row; raises FormatError."""
     if not data or len(data) % _BLOCK:
-        message = f"a Bloom filter of {len(data or b'')} bytes, which are no blocks of {_BLOCK}"
+        message = (
+            f"a Bloom filter has {len(data or b'')} bytes, which is not a multiple of {_BLOCK}"
+        )
         raise FormatError(message)
     return np.frombuffer(data, "<u4").reshape(-1, 8)
 
@@ -268,7 +270,9 @@ def bloom_filter_parameters(files: IndexFiles) -> dict[str, Any]:
     try:
         probability = _checked(float(text or _FALSE_POSITIVES))
     except ValueError:
-        message = f"{file.source.path}: {_KEYS[_PROBABILITY]} is {text!r}, which is no probability"
+        message = (
+            f"{file.source.path}: {_KEYS[_PROBABILITY]} must be a probability, and is {text!r}"
+        )
         raise FormatError(message) from None
     return {_ITEMS: file.number(_KEYS[_ITEMS], _ZONE_ROWS), _PROBABILITY: probability}
 

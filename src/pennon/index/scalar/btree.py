@@ -324,7 +324,7 @@ def write_btree(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> No
 
 
 def rewrite_btree(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
-    """Write one index of several, of which some rows were moved or are gone; holds some blocks of each."""
+    """Merge BTREE segments into one, and remap or drop rows; holds some blocks of each."""
     _write_pages(merged([_blocks(each, kind) for each in old]), kind, new)
 
 

@@ -93,7 +93,7 @@ def write_ngram(parts: Iterable[Values], _kind: pa.DataType, new: NewFiles) -> N
 
 
 def rewrite_ngram(old: Sequence[OldIndex], _kind: pa.DataType, new: NewFiles) -> None:
-    """Write one index of several, of which some rows were moved or are gone."""
+    """Merge NGRAM segments into one, and remap or drop rows."""
     sources = [_lists_in(each.files.file(FILE), each.moves) for each in old]
     _write_lists(FILE, _united(sources), new)
 

@@ -1,4 +1,4 @@
-"""Which values a condition wants of the one column that it names, where these are ranges in the column's order.
+"""The value ranges that satisfy a condition on one column.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Zones: rows of one fragment that follow one another, of which an index knows something together."""
+"""Zones: consecutive rows of one fragment that an index summarises together."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class Best:
         self.least = -np.inf
 
     def add(self, hits: Hits) -> None:
-        """Take new hits, none of which was given before."""
+        """Add hits that were not added before."""
         if not len(hits):
             return
         self._held.append(hits)

@@ -50,7 +50,9 @@ class TextParameters:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            message = f"the parameters of a full-text index are no JSON object: {text[:80]!r}"
+            message = (
+                f"the parameters of a full-text index must be a JSON object, and are {text[:80]!r}"
+            )
             raise FormatError(message)
         return cls(**{name: _checked(found, name) for name in SETTINGS if name in found})
 

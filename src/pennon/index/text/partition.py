@@ -119,7 +119,7 @@ class StoredPartition(Partition, Protocol):
 
 
 class WholeLists(ABC):
-    """What partitions have in common whose posting lists are read whole."""
+    """The common part of partitions that read posting lists whole."""
 
     @abstractmethod
     def _one(self, number: int, places: bool) -> Postings:
@@ -399,6 +399,6 @@ def document_numbers(row_ids: Numbers, documents: Numbers) -> npt.NDArray[np.uin
         places.max() >= len(documents)
         or (documents[np.minimum(places, len(documents) - 1)] != row_ids).any()
     ):
-        message = "a posting list names rows that are no documents"
+        message = "a posting list names rows outside the documents of its partition"
         raise FormatError(message)
     return places.astype(np.uint32)

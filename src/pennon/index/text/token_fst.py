@@ -47,7 +47,7 @@ class TokenFst:
     def __init__(self, data: bytes) -> None:
         """Raise FormatError if the bytes are none, or their checksum says that they are damaged."""
         if len(data) < len(_HEADER) + _FOOTER.size or data[: len(_HEADER)] != _HEADER:
-            message = f"{len(data)} bytes of tokens are no transducer of version 3"
+            message = f"the token file of {len(data)} bytes does not hold a transducer of version 3"
             raise FormatError(message)
         keys: int
         self._root: int

@@ -1,4 +1,4 @@
-"""What an index of vectors is to whoever searches it."""
+"""The interface of vector indices: probes and results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Allowed: TypeAlias = Callable[[Numbers], npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """How much of an index is searched.
+    """The part of an index that a search reads.
 
     The minimum and maximum number of partitions, None for all, and the length of an HNSW search list.
     """

@@ -1,4 +1,4 @@
-"""What the entry of an index of vectors says of it."""
+"""The details of a vector index in its manifest entry."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def matrix_of(
 
 
 def _numbers(items: pa.Array[Any], metric: Metric) -> npt.NDArray[Any]:
-    """Return the values of an array, whatever lies under its NULLs."""
+    """Return the values of an array, with any values under its NULLs."""
     kind, buffer = items.type, items.buffers()[1]
     if buffer is None or not len(items):
         return np.zeros(len(items), np.float64 if t.is_float64(kind) else np.float32)

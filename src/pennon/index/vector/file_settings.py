@@ -1,4 +1,4 @@
-"""What files of vector indices say of themselves in JSON."""
+"""The JSON settings in files of vector indices."""
 
 from __future__ import annotations
 

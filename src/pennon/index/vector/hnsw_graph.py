@@ -31,7 +31,7 @@ _MOST_LEVELS: Final = 1 << 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphPlan:
-    """Where a walk begins, and which rows of the graph are on which level."""
+    """The entry point of a graph, and the rows on each of its levels."""
 
     entry: int
     levels: Int64Array

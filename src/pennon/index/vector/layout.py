@@ -99,13 +99,13 @@ class Layout:
         path, entries = self.index.source.path, json_of(self.index, GRAPHS)
         count = len(self.graphs.lengths)
         if not isinstance(entries, list) or len(entries) != count:
-            message = f"{path}: {GRAPHS} is no list of the graphs of {count} partitions"
+            message = f"{path}: {GRAPHS} must list one graph for each of {count} partitions"
             raise FormatError(message)
         return list(map(str, entries))
 
 
 def read_layout(files: IndexFiles, index: IndexFile | None = None) -> Layout:
-    """Read the ends of both files, of which ``index.idx`` may be open.
+    """Read the ends of both files; ``index.idx`` may be open already.
 
     Raises FormatError if they are damaged or do not fit one another, UnsupportedError if they are of a kind or a
     layout that is not read here, NotFoundError if there are none.

@@ -27,7 +27,7 @@ ALL_PARTITIONS: Final = (1 << 31) - 1
 
 
 class DistanceKind(IntEnum):
-    """How rows are compared: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
+    """Distance kinds: the numbers of `pennon.index.kernels.vectors.vector_rows`."""
 
     SQUARES = 0
     PRODUCTS = 1

@@ -1,4 +1,4 @@
-"""What an index of vectors was trained to: its centroids, and what its codes stand for."""
+"""The trained model of a vector index: its centroids, and the meaning of its codes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Coded:
 
     @classmethod
     def joined(cls, parts: list[Coded]) -> Coded:
-        """Return all of several, of which there is one at least."""
+        """Return the rows of one or more parts together."""
         if len(parts) == 1:
             return parts[0]
         columns = zip(*(each.columns for each in parts), strict=True)
@@ -82,7 +82,7 @@ class Coded:
 
 
 class Coder(Protocol):
-    """How vectors are stored: coded, and the codes of a partition laid out."""
+    """The encoder of vectors: codes, and the layout of the codes of a partition."""
 
     @property
     def fields(self) -> tuple[pa.Field[Any], ...]:

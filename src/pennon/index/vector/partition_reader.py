@@ -86,7 +86,7 @@ class PartitionReader(ABC):
     def _with_missing(
         self, numbers: Sequence[int], known: Sequence[Partition | None]
     ) -> Iterator[Partition]:
-        """Yield partitions, of which some are read."""
+        """Yield partitions: cached ones, and those that are read now."""
         found = {n: each for n, each in zip(numbers, known, strict=True) if each is not None}
         missing = [number for number in numbers if number not in found]
         for number in numbers:
@@ -119,7 +119,7 @@ class GraphFile:
 
 
 class ColumnReader(PartitionReader):
-    """Reads partitions of which the codes are columns of a file."""
+    """A reader of partitions whose codes are columns of a file."""
 
     def __init__(
         self,

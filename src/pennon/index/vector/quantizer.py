@@ -118,7 +118,7 @@ class Pairs:
 
 
 class Quantizer(Protocol):
-    """How rows become codes."""
+    """The protocol of quantizers: rows become codes."""
 
     @property
     def kind(self) -> str:
@@ -272,7 +272,7 @@ class RowCodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableCodes:
-    """Codes byte by byte: row m of ``bytes`` has byte m of all rows, each of which is looked up in a table."""
+    """Column-major PQ codes: row m of ``bytes`` has byte m of all rows, decoded through lookup tables."""
 
     bytes: Bytes2D
 

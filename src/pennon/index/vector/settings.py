@@ -1,4 +1,4 @@
-"""What is chosen when an index of vectors is made."""
+"""The settings of a new vector index."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Uint8Bounds:
         """How much memory they take, or will."""
 
     def bytes_for(self, compared: int) -> npt.NDArray[np.uint8] | None:
-        """Return the bytes of rows of which so many are about to be compared; None where they were not cut."""
+        """Return the bytes of rows for a number of comparisons; None if they were not quantised."""
         if not self._is_begun:
             self._compared += compared
             if self._compared >= _TIMES * len(self._rows):

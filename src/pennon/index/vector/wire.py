@@ -134,7 +134,9 @@ def _partitions(ivf: pb.Ivf, centroids: Vectors | None = None, *, dimension: int
     elif centroids is None and ivf.centroids:
         count = (dimension and len(ivf.centroids) // dimension) or len(lengths)
         if not count or len(ivf.centroids) % count:
-            message = f"{len(ivf.centroids)} values are no centroids of {count} partitions"
+            message = (
+                f"{len(ivf.centroids)} values of centroids do not divide into {count} partitions"
+            )
             raise FormatError(message)
         centroids = np.array(ivf.centroids, np.float32).reshape(count, -1)
     if not len(lengths) and centroids is not None:

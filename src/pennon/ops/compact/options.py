@@ -127,7 +127,7 @@ def _of_config(config: Mapping[str, str]) -> dict[str, Any]:
         try:
             found[name] = parse(text)
         except ValueError:
-            message = f"the table's config has {key} = {text!r}, which is no {kinds[name]}"
+            message = f"the table's config has {key} = {text!r}; it must be a {kinds[name]}"
             raise ArgumentError(message) from None
     return found
 

@@ -1,4 +1,4 @@
-"""What tasks that change rows answer: the fragments that they wrote, and those that they deleted rows of.
+"""Answers of tasks that change rows: the fragments that they wrote, and those that they deleted rows of.
 
 Rows are counted and never named, so the driver's memory grows with fragments.  The deletion file of a fragment
 says which of its rows were deleted (`pennon.table.commit.rebase.NewDeletions`).
@@ -19,7 +19,7 @@ from pennon.table.message_wire import parse_message, serialize_message
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of rows: those that went, the fragments of those written, rows of each clause."""
+    """The result of row changes: removed rows, new fragments, the number of rows of each clause."""
 
     removals: tuple[Removal, ...]
     new: tuple[Fragment, ...] = ()

@@ -59,7 +59,7 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
         return None
     kind, json = kind_of(index), json_target(index)
     if json is not None and kind is not None and not kind.tells_type:
-        return f"a {kind.name} on a path of JSON does not say of which type its values are"
+        return f"a {kind.name} on a path of JSON does not record the type of its values"
     if kind is None:
         newest = kind_of_any_version(index)
         index = index if json is None else json[1]

@@ -188,7 +188,9 @@ def default_batch_rows(row_width: int) -> int:
     if value is None:
         return max(min(DEFAULT_BATCH_ROWS, DEFAULT_BATCH_BYTES // max(row_width, 1)), 1)
     if not value.isdecimal():
-        message = f"the environment variable {BATCH_ROWS_VARIABLE} is {value!r}, which is no number"
+        message = (
+            f"the environment variable {BATCH_ROWS_VARIABLE} must be a number, and is {value!r}"
+        )
         raise ArgumentError(message)
     return int(value)
 

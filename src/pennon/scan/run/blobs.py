@@ -199,7 +199,7 @@ def blobs_by_ids(snapshot: Snapshot, column: str, ids: UInt64Array) -> BlobRows:
         return blobs_by_addresses(snapshot, column, ids)
     found = _find(snapshot, column, partial(take_row_ids, snapshot), ids)
     if len(found.addresses) != len(ids):
-        message = f"{len(ids)} row ids, of which {len(found.addresses)} are ids of rows"
+        message = f"only {len(found.addresses)} of the {len(ids)} row ids exist in this version"
         raise OutOfRangeError(message)
     return found
 

@@ -41,7 +41,7 @@ class BoundScan(Protocol):
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the rows in batches, some of which may be slices of larger ones."""
+        """Return the rows in batches; some may be slices of larger ones."""
         ...
 
     def count(self) -> int:

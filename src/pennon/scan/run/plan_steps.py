@@ -49,7 +49,7 @@ class Plan:
 
 
 def chained(steps: Sequence[Plan], inputs: Sequence[Plan] = ()) -> tuple[Plan, ...]:
-    """Return steps of which each is fed by the next one, and the last one by ``inputs``."""
+    """Return a chain of steps: each is fed by the next one, and the last one by ``inputs``."""
     plans = tuple(inputs)
     for step in reversed(steps):
         plans = (replace(step, inputs=plans),)
@@ -57,7 +57,7 @@ def chained(steps: Sequence[Plan], inputs: Sequence[Plan] = ()) -> tuple[Plan, .
 
 
 def fed_by(plans: Sequence[Plan], inputs: Sequence[Plan]) -> tuple[Plan, ...]:
-    """Return plans, of which ``inputs`` feed the last one, too."""
+    """Return plans; ``inputs`` feed the last one, too."""
     if not plans or not inputs:
         return (*plans, *inputs)
     *others, last = plans

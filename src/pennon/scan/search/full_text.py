@@ -166,7 +166,7 @@ class ReadTexts:
 
 @dataclass(frozen=True, slots=True)
 class CombineQueries:
-    """What several queries find is combined."""
+    """The combination of the hits of several queries."""
 
     query: FullTextQuery
 

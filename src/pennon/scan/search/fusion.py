@@ -47,7 +47,7 @@ _NO_TEXTS: Final = Found(np.empty(0, np.uint64), {SCORE: float32_array(np.empty(
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """How lists of rows become one: ``k`` rows come out, ``candidates`` are asked of each search."""
+    """The fusion of two lists: ``k`` rows come out, ``candidates`` are asked of each search."""
 
     k: int
     candidates: int

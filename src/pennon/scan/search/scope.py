@@ -102,7 +102,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covered:
-    """What a segment of an index covers, of the fragments that are searched."""
+    """The fragments of the search that a segment of an index covers."""
 
     all_ids: frozenset[FragmentId]
     fragments: tuple[Fragment, ...]
@@ -123,7 +123,7 @@ class _Covered:
 
 
 class IndexedRows:
-    """Which rows that a segment of an index names may be found, and their addresses."""
+    """The rows of an index segment that may be found, and their addresses."""
 
     def __init__(self, scope: Scope, segment: Index, *, by_row_ids: bool) -> None:
         """``by_row_ids``: the segment names rows by their stable ids, if the table has them."""

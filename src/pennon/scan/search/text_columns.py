@@ -266,7 +266,7 @@ def _open(snapshot: Snapshot, segment: Index) -> Inverted:
 
 
 class _View:
-    """Which documents of a segment are rows that may be found, and their addresses."""
+    """The documents of a segment that may be found, and their addresses."""
 
     def __init__(self, scope: Scope, segment: Index) -> None:
         self._scope, self._segment = scope, segment

@@ -1,4 +1,4 @@
-"""Which indices of vectors a search asks, what they find, and where these rows are now.
+"""The vector indices that a search asks, their results, and the current addresses of the rows.
 
 ::
 
@@ -128,7 +128,7 @@ def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """What a version knows of a segment before it is opened: the fragments that it covers, and its files."""
+    """Facts about a segment before it is opened: the fragments that it covers, and its files."""
 
     covered: frozenset[FragmentId]
     files: IndexFiles

@@ -118,7 +118,7 @@ def _given_twice(path: Sequence[str]) -> ArgumentError:
 def assigned_columns(
     values: Mapping[str, Values], table: TableNames, old: OldColumn
 ) -> dict[str, Column]:
-    """Return what columns become; a struct of which fields are set is made anew of its fields."""
+    """Return the new values of columns; a struct with set fields is built from its fields."""
     return {
         name: _value(value, table.now[name].dataType, _type_before(table.before, name), old(name))
         if isinstance(value, dict)

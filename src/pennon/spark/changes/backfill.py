@@ -79,7 +79,7 @@ _KEY: Final = "__pennon_key"
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What is added: expressions by name, a function, or a DataFrame and the columns that it is joined on.
+    """The source of new columns: expressions by name, a function, or a DataFrame and the columns that it is joined on.
 
     ``checkpoint`` is a folder that the driver and all executors see.  ``read_columns``, ``output_schema``
     and ``batch_rows`` are a function's.
@@ -98,7 +98,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """What came of it: the version made, and how many fragments were written now, and before."""
+    """The result: the new version, and how many fragments were written now, and before."""
 
     version: int
     columns: int
@@ -158,7 +158,7 @@ class CallFunction:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """How the columns of a version are made: ``write`` does it for those fragments that a version has."""
+    """The computation of the columns of a version: ``write`` does it for those fragments that a version has."""
 
     plan: AddPlan
     notes: Notes

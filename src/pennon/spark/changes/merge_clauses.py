@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class When(Enum):
-    """Which rows a clause is for."""
+    """The rows that a clause is for."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
@@ -44,7 +44,7 @@ class Merge:
     evolves: bool = False
 
     def check(self) -> None:
-        """Raise ArgumentError for clauses of which one can never come to its turn, or none at all."""
+        """Raise ArgumentError for a merge without clauses, and for clauses that can never apply."""
         if not self.clauses:
             message = "a merge has at least one WHEN clause"
             raise ArgumentError(message)

@@ -53,7 +53,7 @@ def grown_snapshot(evolution: Evolution) -> Snapshot:
 
 
 def widened_snapshot(spark: SparkSession, evolution: Evolution) -> Snapshot:
-    """Return the version with the columns that it gets, of which wider ones are written on the executors."""
+    """Return the version with its new columns; executors write those that become wider."""
     grown = grown_snapshot(evolution)
     task = evolution.task
     if task is None:

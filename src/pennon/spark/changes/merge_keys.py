@@ -1,4 +1,4 @@
-"""What the keys of a merge's source rule out of the table, before any of its rows is read.
+"""Rows of the table that the keys of a merge's source exclude, before any of its rows is read.
 
 ::
 
@@ -197,7 +197,7 @@ def matching_tasks(snapshot: Snapshot, name: str, keys: SourceKeys) -> Sequence[
 def _key_pair(
     snapshot: Snapshot, source: DataFrame, condition: Condition, alias: str | None
 ) -> KeyPair | None:
-    """Return columns that must be equal, of which that of the table may rule rows out; None without any."""
+    """Return columns that must be equal, if the table's one may exclude rows; None without any."""
     if len(snapshot.manifest.fragments) < 2 or not isinstance(condition, str):
         return None
     for pair in key_pairs(

@@ -27,7 +27,7 @@ _AMBIGUOUS: Final = "AMBIGUOUS_REFERENCE"
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What a merge changes: the rows, as `pennon.spark.changes.row_changes` takes them, and their task."""
+    """The changes of a merge: the rows, as `pennon.spark.changes.row_changes` takes them, and their task."""
 
     task: ChangeTask
     rows: DataFrame

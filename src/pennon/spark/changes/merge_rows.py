@@ -44,7 +44,7 @@ _TABLE: Final = "__pennon_table"
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """The table joined with the source, and where a row is of which kind."""
+    """The table joined with the source, and the kind of each row."""
 
     rows: DataFrame
     table: DataFrame
@@ -182,7 +182,7 @@ class MergeRows:
         return clause
 
     def _columns(self, number: int, table: DataFrame) -> dict[str, Column]:
-        """Return the values that a clause gives columns of the table, of which ``table`` has the old ones."""
+        """Return the values that a clause gives columns of the table; ``table`` has the old ones."""
         is_new = self._merge.clauses[number].change is Change.INSERT
 
         def old(name: str) -> Column | None:

@@ -1,4 +1,4 @@
-"""Changing rows by Spark: what becomes of which row is a DataFrame, written by tasks, committed once.
+"""Change rows by Spark: a DataFrame says what happens to each row, tasks write it, one commit publishes it.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What the driver reads itself: so little that a job would only take longer to start."""
+"""Reads by the driver: results so small that a job would only take longer to start."""
 
 from __future__ import annotations
 

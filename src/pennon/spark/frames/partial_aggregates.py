@@ -35,7 +35,7 @@ _LOW_BITS: Final = 32
 
 
 class Way(Enum):
-    """How a partial aggregate is made of values, and put together of partial ones."""
+    """The way in which a partial aggregate is made from values, and merged from partial ones."""
 
     ROWS = "rows"
     COUNT = "count"
@@ -178,7 +178,7 @@ class AggregateTasks:
 
 
 def counted(rows: int, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the partial aggregates of rows of which nothing is asked but their number."""
+    """Return the partial aggregates of rows when only their number is wanted."""
     columns = [pa.repeat(pa.scalar(rows, pa.int64()), 1) for _ in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

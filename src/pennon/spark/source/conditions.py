@@ -58,7 +58,7 @@ def check_text(value: object, what: str) -> None:
 
 
 def check_properties(values: object) -> dict[str, str]:
-    """Return properties, of which there may be none; raises TypeError for what is no mapping of texts."""
+    """Return properties, or None; raises TypeError for a value that is no mapping of texts."""
     if values is None:
         return {}
     check_kind(values, Mapping, "properties needs to be a dict but got")

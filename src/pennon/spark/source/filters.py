@@ -79,7 +79,7 @@ def _compared(condition: ds.Filter, column: Column, kind: st.DataType) -> Expres
 
 
 def _among(column: Column, literals: Sequence[Literal]) -> Expression:
-    """Return a test for some values, of which NULL may be one; floats equal each other by value."""
+    """Return a test for some values, NULL possibly among them; floats equal each other by value."""
     return is_among(column, pa.array([each.value for each in literals], column.type))
 
 

@@ -1,4 +1,4 @@
-"""What a table is made of, as rows: versions, fragments, data files, indices, history.
+"""The parts of a table as rows: versions, fragments, data files, indices, history.
 
 Each listing is a function of a version of the table, and the schema of its rows as Spark's DDL.
 """

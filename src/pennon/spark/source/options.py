@@ -1,4 +1,4 @@
-"""What may be said in ``.option(...)``, parsed once, with messages that list what exists.
+"""The options of ``.option(...)``, parsed once, with messages that list the existing ones.
 
 Keys that start with ``storage.`` are handed to the object store without the prefix, for example
 ``.option("storage.aws_region", "eu-west-1")``.

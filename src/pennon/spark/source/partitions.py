@@ -34,7 +34,7 @@ ONE_TASK_BYTES = 32 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Parallelism:
-    """How many partitions a session wants.
+    """The number of partitions that a session wants.
 
     Large fragments are split until there are ``least``; small ones are put together while there are
     more than ``most``.
@@ -50,7 +50,7 @@ class Parallelism:
 
     @classmethod
     def unknown(cls) -> Parallelism:
-        """Return what suits a session whose cores nobody tells us: as many as here, or some more."""
+        """Return the parallelism for a session with an unknown number of cores: as many as here, or some more."""
         here = os.cpu_count() or 1
         return cls(here, 4 * here)
 

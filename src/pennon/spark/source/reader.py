@@ -38,7 +38,7 @@ from pennon.spark.types import arrow_schema
 
 @dataclass(frozen=True)
 class LancePartition(ds.InputPartition):
-    """What one task reads; it travels to one executor."""
+    """The rows that one task reads; it travels to one executor."""
 
     tasks: Partition
 

@@ -182,7 +182,7 @@ def commit_replaced(
 
 
 def uncommitted(plan: TablePlan, fragments: Sequence[Fragment]) -> Snapshot:
-    """Return the new rows as a version that nobody sees, so that they can be read."""
+    """Return the new rows as an unpublished version, so that they can be read."""
     base = plan.base
     if base is None:
         message = "there is no table"

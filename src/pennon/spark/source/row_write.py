@@ -1,4 +1,4 @@
-"""What one Spark task writes, the rows of a partition as new data files, and the one commit of all of them.
+"""The write of one Spark task, which makes data files of the rows of a partition, and the one commit of all tasks.
 
 Executors import this and little more: a worker is started anew again and again.
 """

@@ -1,4 +1,4 @@
-"""What one Spark task reads: the same query as everywhere, of a part of the table.
+"""The read of one Spark task: the same query as everywhere, of a part of the table.
 
 The driver opens the table, pins its version and binds the query.  What travels is the query, with the
 table's store and schema (without the list of fragments), and with each task its fragments, so an

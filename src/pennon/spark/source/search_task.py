@@ -1,4 +1,4 @@
-"""What Spark's tasks of a search do: rows of queries in, rows of queries and of the table out.
+"""Search tasks of Spark: rows of queries in, rows of queries and of the table out.
 
 ::
 
@@ -251,7 +251,7 @@ def _lengths(lists: pa.Array[Any]) -> npt.NDArray[np.int64]:
 
 
 def _near(lists: pa.Array[Any], owner: npt.NDArray[np.int64]) -> Neighbours:
-    """Return what stands in lists, of which each belongs to a query."""
+    """Return the content of lists, one list per query."""
     hits = lists.flatten()
     distances, ids, addresses = (hits.field(at).to_numpy() for at in range(3))
     return Neighbours(
@@ -267,7 +267,7 @@ def _near(lists: pa.Array[Any], owner: npt.NDArray[np.int64]) -> Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The text side of a hybrid search: the queries' column of words, and the table's columns of texts."""
+    """The text part of a hybrid search: the column with the words, and the columns that are searched."""
 
     words: str
     columns: tuple[str, ...] | None
@@ -281,7 +281,7 @@ class TextColumns:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """How the rows of a table that were found are shown; it pickles.
+    """The columns of found rows that are shown; it pickles.
 
     ``words``: the queries' column of words, if the search of the options is a hybrid one.
     """

@@ -1,4 +1,4 @@
-"""Whether values fit the columns of a table: the one rule of appends, overwrites, merges and updates.
+"""Fit values to the columns of a table: the one rule of appends, overwrites, merges and updates.
 
 A table keeps its types.  Values take the type of the column, or of the field inside it, that has their name, and
 `pennon.spark.arrow_convert` checks each value.  ``mergeSchema`` and ``withSchemaEvolution`` let the table grow: by
@@ -31,7 +31,7 @@ _WHOLE_DIGITS: Final = (3, 5, 10, 19)
 
 @dataclass(frozen=True, slots=True)
 class FitRule:
-    """How columns may differ: in the case of their names, and in what makes the table grow.
+    """The allowed differences of columns: the case of their names, and the growth of the table.
 
     ``version`` is that of the data files, ``fixed_size_lists`` are those of new columns.  ``assigns``: values are
     those of a merge or an update, not the columns of a DataFrame, which errors then say.
@@ -61,7 +61,7 @@ class FitRule:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a DataFrame is written as.
+    """The form in which a DataFrame is written.
 
     ``rows`` has its columns in its order, as the table calls and stores them; ``table`` all columns of the
     table as they are then, old ones first.

@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class FragmentsWritten(ds.WriterCommitMessage):
-    """The answer of one task, as bytes."""
+    """The fragments that one task wrote (`pennon.spark.messages`)."""
 
     answer: bytes
 

@@ -1,4 +1,4 @@
-"""Which writer a data source gets: one of all rows, or one that replaces a part of a table, which is here."""
+"""Choose the writer of a data source: one for all rows, or one that replaces a part of a table, which is here."""
 
 from __future__ import annotations
 

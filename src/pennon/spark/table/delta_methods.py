@@ -1,4 +1,4 @@
-"""What Delta has and a Lance table cannot have: the methods are there, and say why."""
+"""Delta's methods that a Lance table cannot support: they exist, and say why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DeltaMethods:
         identifier: str,
         partitionSchema: str | StructType | None = None,
     ) -> NoReturn:
-        """Refuse: Parquet files are no part of a Lance table, so there is no conversion in place."""
+        """Refuse: Parquet files cannot be files of a Lance table, so there is no conversion in place."""
         message = (
             f"convertToDelta({identifier!r}): a Lance table cannot take Parquet files as they are; "
             "convertToLance(spark, identifier, location=path) copies the rows"

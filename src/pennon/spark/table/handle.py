@@ -1,4 +1,4 @@
-"""What the parts of `pennon.spark.LanceTable` know of the table that they are parts of."""
+"""The handle that the parts of `pennon.spark.LanceTable` share."""
 
 from __future__ import annotations
 

@@ -413,7 +413,7 @@ class LanceTable(
             message = f"convertToLance takes parquet.`path`, not {identifier!r}"
             raise ArgumentError(message)
         if location is None:
-            message = "Lance files are no Parquet files, so the rows are copied: say location=path"
+            message = "Lance files are not Parquet files, so the rows are copied: say location=path"
             raise ArgumentError(message)
         rows = sparkSession.read.parquet(found.group(1))
         if partitionSchema is not None:

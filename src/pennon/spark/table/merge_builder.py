@@ -1,4 +1,4 @@
-"""What a merge does, said clause by clause with Delta's names."""
+"""The builder of a merge, clause by clause with Delta's names."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _RESULT = st.StructType(
 
 @dataclass(frozen=True, slots=True)
 class LanceOptimizeBuilder:
-    """A builder of a compaction or a clustering of a table.
+    """The compaction of some fragments of a version of a table.
 
     >>> _ = table.optimize().executeZOrderBy("key", "value")
     >>> table.fragments().count()

@@ -25,7 +25,7 @@ LONG_AGO: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class CommitPolicy:
-    """What the caller may choose about a commit.
+    """Options of a commit that callers may choose.
 
     ``max_retries`` is how often the race for a version may be lost; an overwrite with 0 retries is
     strict: nobody may have committed since its read version.  After ``timeout_s`` seconds no further
@@ -43,7 +43,7 @@ DEFAULT_POLICY: Final = CommitPolicy()
 
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
-    """How to commit.
+    """Options of a commit.
 
     ``file_version`` counts for a new or overwritten table.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of

@@ -108,7 +108,7 @@ class _Found:
         try:
             values = json.loads(data)
         except (ValueError, RecursionError) as error:
-            message = f"these {len(data)} bytes are no JSON"
+            message = f"the {len(data)} bytes of a tag or branch file are not JSON"
             raise FormatError(message) from error
         if not isinstance(values, dict):
             message = f"a ref is a JSON object, not a {type(values).__name__}"

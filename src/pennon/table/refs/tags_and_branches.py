@@ -175,7 +175,7 @@ def _too_long(name: str) -> str | None:
     size_bytes = len(_file_name(name))
     if size_bytes <= _LONGEST_FILE_NAME:
         return None
-    return f"its file's would have {size_bytes} bytes, of which {_LONGEST_FILE_NAME} are the most"
+    return f"the name of its file would have {size_bytes} bytes, and {_LONGEST_FILE_NAME} is the maximum; use a shorter name"
 
 
 def _checked(kind: str, name: str, problem: str | None) -> str:

@@ -159,7 +159,7 @@ def _decode_array(array: rowids_pb2.EncodedU64Array) -> RowIds:
 
 def _based(base: int, data: bytes, width: str) -> RowIds:
     if len(data) % np.dtype(width).itemsize:
-        message = f"{len(data)} bytes are no whole number of {width} values"
+        message = f"{len(data)} bytes do not divide into values of {width} bytes"
         raise FormatError(message)
     offsets = np.frombuffer(data, width).astype(np.uint64)
     if len(offsets) and base + int(offsets.max()) > _U64_MAX:

@@ -38,7 +38,7 @@ def test_the_map_is_read_only(tmp_path: Path) -> None:
         view[0] = 1
 
 
-def test_what_cannot_be_mapped_is_an_error(tmp_path: Path) -> None:
+def test_mapping_of_bad_descriptor_or_empty_file_fails(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="descriptor"):
         Mapping(-1, 5)
     with pytest.raises(ValueError, match="bytes"):

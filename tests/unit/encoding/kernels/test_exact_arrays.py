@@ -123,7 +123,7 @@ def test_columns_that_nobody_imports_are_released(cuts: bool) -> None:
     assert held() is None
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_exact_columns_refuse_layouts_that_do_not_fit() -> None:
     batch = pa.record_batch({"a": pa.array([1, 2]), "b": pa.array(["x", "y"])})
     layout = ExactBatches(batch.schema).layout
     nothing = ExactColumns(2)

@@ -132,7 +132,7 @@ def test_random_bytes_are_noise_and_text_is_not() -> None:
     assert not is_noise(strings([b"plain text, plain words"] * 100))
 
 
-def test_what_never_comes_is_no_candidate() -> None:
+def test_fsst_training_counts_only_symbols_of_the_text() -> None:
     made = strings([b"abab"])
     symbols, _, _ = count_symbols(made.data, made.offsets, *table([]), 2, PAIRS)
     assert sorted(int(symbol).to_bytes(2, "little") for symbol in symbols) == [

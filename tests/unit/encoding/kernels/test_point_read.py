@@ -373,7 +373,7 @@ def test_rows_of_several_files_are_cut() -> None:
 FLAT = (0, 0, 0, 0, 0, 0, 1, 32, 0, 0, 0, 0)
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_point_read_refuses_arrays_that_do_not_fit() -> None:
     data = np.zeros(24, np.uint8)
     zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
     offsets, firsts, cuts = np.array([0, 24]), np.array([0, 4]), np.array([0, 1])

@@ -142,7 +142,7 @@ def test_fixed_size_lists_in_structs_of_lists_that_are_null_are_left_out() -> No
     assert shred(lists, 2).values.to_pylist() == wanted
 
 
-def test_what_lies_in_a_null_struct_counts_as_null() -> None:
+def test_shred_counts_values_in_null_struct_as_null() -> None:
     """The oracle reads one field of a struct without the struct's own NULLs."""
     structs = pa.StructArray.from_arrays(
         [pa.array([1, 2, 3])], names=["x"], mask=pa.array([False, True, False])
@@ -225,7 +225,7 @@ def test_the_index_counts_rows_that_end_in_a_chunk() -> None:
         index_rows(rep, np.array([4, 4]), 1)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_shred_refuses_levels_and_offsets_that_do_not_fit() -> None:
     levels = np.zeros(3, np.uint16)
     with pytest.raises(ValueError, match="bitmap"):
         add_items(levels, np.zeros(0, np.uint8), 0, 1)

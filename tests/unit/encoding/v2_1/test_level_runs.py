@@ -46,7 +46,7 @@ def test_any_runs_come_back(seed: int) -> None:
     assert (read(encode_levels(levels, counts, RULES_OF_2_2), counts) == levels).all()
 
 
-def test_what_changes_often_is_packed_and_2_1_always_packs() -> None:
+def test_levels_without_runs_and_of_2_1_are_bitpacked() -> None:
     counts = np.array([4096])
     often = (np.arange(4096) % 2).astype(np.uint16)
     packed = OutOfLineBitpacking(16, Flat(1))

@@ -108,7 +108,7 @@ def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
     assert s.rows_of_run(1 << 30) == 1
 
 
-def test_what_is_read_in_vain() -> None:
+def test_strategy_limits_of_entries_and_kept_levels() -> None:
     assert s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES))
     assert not s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES + 1))
     assert not s.reads_entries_at_once(single(2))

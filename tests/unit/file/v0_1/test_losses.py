@@ -136,7 +136,7 @@ def written(batch: pa.RecordBatch) -> tuple[dict[tuple[str, str], int], list[Any
     return counts, [value for chunk in chunks[0] for value in chunk.to_pylist()]
 
 
-def test_what_becomes_of_it_is_said() -> None:
+def test_losses_message_names_columns_and_counts() -> None:
     losses = Losses({("a", NULLS): 2, ("b.c", EMPTY): 1})
     assert losses.message() == (
         "file version 0.1 does not hold all of these columns: 'a': 2 NULLs; 'b.c': 1 empty values "

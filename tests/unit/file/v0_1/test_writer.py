@@ -94,7 +94,7 @@ def test_no_rows() -> None:
     assert file.num_rows == 0
 
 
-def test_what_is_lost_is_counted() -> None:
+def test_writer_0_1_warns_with_counts_of_lost_values() -> None:
     batch = batch_of(
         n=pa.array([1, None, None]),
         t=pa.array(["", None, ""]),
@@ -123,7 +123,7 @@ def test_what_is_lost_is_counted() -> None:
     assert found[2] == [[0, 1], [], [], [0, 1]]
 
 
-def test_nothing_is_lost() -> None:
+def test_writer_0_1_without_losses_does_not_warn() -> None:
     schema = pa.schema([pa.field("t", pa.string(), nullable=False), pa.field("u", pa.string())])
     batch = pa.record_batch([pa.array(["", "a"]), pa.array([None, "a"])], schema)
     with warnings.catch_warnings():

@@ -97,7 +97,7 @@ def bounds_of(file: DataFile) -> list[FieldBounds | None]:
     return run(file.read_bounds(fields, file.column_of), file.source.read)
 
 
-def test_which_columns_have_one() -> None:
+def test_zone_maps_are_written_for_flat_columns_only() -> None:
     point = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([["a"], []])], ["x", "l"])
     table = pa.table(
         {
@@ -120,7 +120,7 @@ def test_which_columns_have_one() -> None:
     assert [f.name for f in leaves if has_zones(f)] == ["n", "x", "item", "item", "t"]
 
 
-def test_none_unless_asked_for() -> None:
+def test_zone_maps_are_off_by_default() -> None:
     assert bounds_of(written(pa.table({"x": [1]}))) == [None]
 
 
@@ -151,7 +151,7 @@ GOOD = serialize_zone_map(ZoneMap(pa.array([0, 2]), pa.array([1, 2]), pa.array([
 
 
 @pytest.mark.parametrize("place", ["column", "file"])
-def test_where_a_zone_map_may_be(place: e.Place) -> None:
+def test_zone_map_in_column_or_file_buffer_is_read(place: e.Place) -> None:
     (bounds,) = bounds_of(by_hand(GOOD, place=place))
     assert bounds is not None
     assert bounds.low is not None

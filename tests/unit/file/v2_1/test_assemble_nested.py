@@ -44,9 +44,9 @@ def merged(names: list[str], leaves: list[list[Any]]) -> pa.Array:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_lists_that_differ_in_length(name: str) -> None:
-    with pytest.raises(FormatError, match="lists differ in length"):
+    with pytest.raises(FormatError, match="columns of one field differ in length"):
         merged(["n", "t"], [NUMBERS, OTHERS[name]])
-    with pytest.raises(FormatError, match="lists differ in length"):
+    with pytest.raises(FormatError, match="columns of one field differ in length"):
         merged(["t", "n"], [OTHERS[name], NUMBERS])
 
 

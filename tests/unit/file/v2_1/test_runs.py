@@ -99,7 +99,7 @@ def test_pages_that_are_alike_become_one_array() -> None:
     assert [len(chunk) for chunk in read(opened(store), 50, 1200)] == [50, 1100]
 
 
-def test_what_cannot_be_joined_stays_alone() -> None:
+def test_runs_of_unjoinable_pages_are_separate_chunks() -> None:
     store = MemoryStore("runs")
     expected = written(store, "plain")
     chunks = read(opened(store), 0, 1200)

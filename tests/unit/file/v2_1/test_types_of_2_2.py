@@ -150,7 +150,7 @@ def read(file: DataFile, rows: Rows) -> pa.ChunkedArray:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_what_was_written_is_read(store: MemoryStore, name: str) -> None:
+def test_types_of_2_2_are_written_and_read(store: MemoryStore, name: str) -> None:
     field, make = COLUMNS[name]
     whole = array_of([make(row) for row in range(ROWS)], field.type)
     file = write(store, field, [whole.slice(3, 500), whole.slice(503, 1), whole.slice(504, 300)])
@@ -165,7 +165,7 @@ def test_what_was_written_is_read(store: MemoryStore, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_nothing_but_nulls(store: MemoryStore, name: str) -> None:
+def test_types_of_2_2_with_only_nulls(store: MemoryStore, name: str) -> None:
     field, _ = COLUMNS[name]
     file = write(store, field, [array_of([None] * 9, field.type)])
     assert read(file, Rows.between(0, 9)).to_pylist() == [None] * 9
@@ -185,7 +185,7 @@ def test_levels_of_fixed_size_lists_of_structs(
     assert all(("definition levels" in page.parts[-1].detail) == levels for page in found)
 
 
-def test_what_lies_under_a_null_map_is_not_stored(store: MemoryStore) -> None:
+def test_map_values_under_a_null_are_not_stored(store: MemoryStore) -> None:
     field = pa.field("c", pa.map_(pa.string(), pa.int32()))
     whole = pa.array([[("a", 1)], [("b", 2), ("c", 3)], [("d", 4)]], field.type)
     validity = pa.py_buffer(b"\x05")

@@ -84,7 +84,7 @@ def test_nodes_of_many_ways() -> None:
 
 
 def test_bytes_that_are_none() -> None:
-    with pytest.raises(FormatError, match="no transducer of version 3"):
+    with pytest.raises(FormatError, match="not hold a transducer of version 3"):
         TokenFst(b"\2" + bytes(60))
     data = bytearray(write_fst([(b"a", 1)]))
     data[18] ^= 1

@@ -51,7 +51,7 @@ def test_nulls_are_no_vectors() -> None:
         (pa.uint8(), np.float32),
     ],
 )
-def test_what_types_are_compared_in(element: pa.DataType, kind: type) -> None:
+def test_distance_types_of_vector_elements(element: pa.DataType, kind: type) -> None:
     matrix, _ = matrix_of(vectors([[1, 2], [3, 4]], element), L2)
     queries = as_stored(np.array([[1.0, 4.0]]), element, L2)
     assert matrix.dtype == queries.dtype == kind

@@ -32,7 +32,7 @@ def uri(tmp_path: Path) -> str:
     return str(place)
 
 
-def test_nothing_is_left(uri: str) -> None:
+def test_drop_removes_the_whole_table(uri: str) -> None:
     pennon.LanceDataset.drop(uri)
     assert not Path(uri).exists()
     assert Path(uri).parent.exists()
@@ -42,7 +42,7 @@ def test_nothing_is_left(uri: str) -> None:
     assert pennon.write_dataset(TABLE, uri).version == 1
 
 
-def test_what_is_no_table_stays(tmp_path: Path, uri: str) -> None:
+def test_drop_refuses_folders_other_than_tables(tmp_path: Path, uri: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "precious.txt").write_text("x")

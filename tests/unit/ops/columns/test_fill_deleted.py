@@ -56,7 +56,7 @@ def test_live_rows_keep_their_places(alive: list[bool], cuts: list[int], null: b
     assert before == physical[-1]
 
 
-def test_nothing_deleted_nothing_copied() -> None:
+def test_fill_deleted_without_deletions_copies_no_batch() -> None:
     batches = _batches([1, 2, 3], [1])
     made = list(with_deleted_rows(batches, LiveRows.of(3), may_be_null=True))
     assert all(ours is theirs for ours, theirs in zip(made, batches, strict=True))

@@ -48,7 +48,7 @@ def test_wide_rows_come_in_small_numbers() -> None:
     assert rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000_000))])) == 1
 
 
-def test_what_was_made_is_what_was_announced() -> None:
+def test_add_columns_checks_made_rows_and_schema() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8()), ("b", pa.int8())]))
     check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 1)
     with pytest.raises(SchemaMismatchError, match="2 rows, but they have 1"):

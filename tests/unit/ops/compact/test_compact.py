@@ -138,7 +138,7 @@ def test_all_rows_of_a_bin_are_gone(tmp_path: Path) -> None:
     assert dataset.to_table()["n"].to_pylist() == [9]
 
 
-def test_what_is_not_done(tmp_path: Path) -> None:
+def test_compact_refuses_wrong_versions_and_plans(tmp_path: Path) -> None:
     dataset = table(tmp_path)
     with pytest.raises(UnsupportedError, match="cannot be written yet"):
         dataset.optimize.compact_files(data_storage_version="2.3")

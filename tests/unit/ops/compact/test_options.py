@@ -45,7 +45,7 @@ def test_a_threshold_of_all_rows_means_never() -> None:
         {"data_storage_version": "9"},
     ],
 )
-def test_what_makes_no_sense(given: dict[str, Any]) -> None:
+def test_compaction_options_with_wrong_values_are_refused(given: dict[str, Any]) -> None:
     (name,) = given
     with pytest.raises(ArgumentError, match=f"{name}|compaction mode|file version"):
         CompactOptions.of(given, {})

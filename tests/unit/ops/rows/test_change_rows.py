@@ -102,7 +102,7 @@ def test_a_null_where_none_may_be(tmp_path: Path) -> None:
         task.run([new])
 
 
-def test_what_comes_back_does_not_grow_with_rows(tmp_path: Path) -> None:
+def test_change_rows_message_size_is_independent_of_rows(tmp_path: Path) -> None:
     sizes = []
     for rows in (100, 100_000):
         uri = tmp_path / f"t{rows}"

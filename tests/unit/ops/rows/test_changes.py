@@ -183,7 +183,7 @@ def test_updates_of_one_row_are_done_again(dataset: pennon.LanceDataset) -> None
     assert values(dataset)[5] == 52
 
 
-def test_what_is_deleted_meanwhile_is_not_updated(dataset: pennon.LanceDataset) -> None:
+def test_update_skips_concurrently_deleted_rows(dataset: pennon.LanceDataset) -> None:
     other = another(dataset)
     dataset.delete("k = 5")
     assert other.update({"v": "0"}, where="k IN (5, 6)") == {"num_rows_updated": 1}

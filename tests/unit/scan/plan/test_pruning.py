@@ -110,7 +110,7 @@ def test_ranges(table: LanceDataset) -> None:
     assert len(_tasks(table, "_rowid % 2 = 0")) == 4
 
 
-def test_what_is_ruled_out_is_not_read(table: LanceDataset) -> None:
+def test_pruning_by_row_id_reads_one_fragment(table: LanceDataset) -> None:
     table.to_table()
     store = table.snapshot.store
     assert isinstance(store, CountingStore)

@@ -56,7 +56,7 @@ def test_the_second_half_goes_by_what_the_first_became() -> None:
     assert (unit.rows, cost) == (BATCH, UNIT_BYTES)
 
 
-def test_what_one_fragment_becomes_tells_of_another() -> None:
+def test_batch_sizing_learns_from_another_fragment() -> None:
     mine = BatchSizer(TEXT, 1.0, is_remote=False)
     mine.learn(task(16).fragment, decoded(64), 100)
     assert mine.row_bytes(task(20_000).fragment) == 80_000

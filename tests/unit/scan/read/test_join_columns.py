@@ -26,7 +26,7 @@ def _held(field: Field, *columns: FieldId) -> Field:
     return held
 
 
-def test_what_a_file_has_of_a_field() -> None:
+def test_join_columns_finds_held_part_of_field() -> None:
     assert held_part(STRUCT, {X, Y}) is STRUCT
     assert _held(STRUCT, X).children == STRUCT.children[:1]
     assert _held(LIST, LIST_Y).children[0].children == LIST.children[0].children[1:]

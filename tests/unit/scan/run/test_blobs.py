@@ -113,8 +113,8 @@ def test_kinds_of_blobs(tmp_path: Path) -> None:
         locate_blobs(strict, V2, [0], passwords)
     for parts, why in (
         ({"blob_id": 4}, "no base path 4"),
-        ({"blob_id": 0, "blob_uri": "../x"}, "no absolute URI"),
-        ({"blob_id": 0, "blob_uri": "/etc/passwd"}, "no absolute URI"),
+        ({"blob_id": 0, "blob_uri": "../x"}, "must be an absolute URI"),
+        ({"blob_id": 0, "blob_uri": "/etc/passwd"}, "must be an absolute URI"),
     ):
         with pytest.raises(FormatError, match=why):
             locate_blobs(snapshot, V2, [0], _description(kind=3, **parts))

@@ -101,7 +101,7 @@ def test_counting_reads_the_filters_columns_only(table: LanceDataset) -> None:
     assert _bytes(table, lambda: table.count_rows("1 = 0")) == 0
 
 
-def test_nothing_passes_nothing_more_is_read(table: LanceDataset) -> None:
+def test_filter_without_matches_reads_only_filter_columns(table: LanceDataset) -> None:
     counted = _bytes(table, lambda: table.count_rows("n < 0"))
     assert _bytes(table, lambda: table.to_table(filter="n < 0")) == counted
 
@@ -349,7 +349,7 @@ def test_units_are_as_many_as_threads_need_and_even(
     assert [unit.rows for unit in sorted(tested, key=lambda unit: (unit.task, unit.start))] == units
 
 
-def test_what_a_scan_found_out_of_files_serves_the_next_one(tmp_path: Path) -> None:
+def test_filter_bounds_are_reused_by_the_next_scan(tmp_path: Path) -> None:
     """... of the same columns and the same rows that live, and of no other."""
     values = pa.table({"n": np.arange(3_000), "k": np.arange(3_000) % 7, "s": ["x"] * 3_000})
     table = pennon.write_dataset(values, tmp_path / "t")

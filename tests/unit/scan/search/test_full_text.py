@@ -57,7 +57,7 @@ def test_best_first(dataset: pennon.LanceDataset) -> None:
     assert [batch.num_rows for batch in batches] == [3, 1]
 
 
-def test_which_columns_are_shown(dataset: pennon.LanceDataset) -> None:
+def test_full_text_projection_adds_score(dataset: pennon.LanceDataset) -> None:
     def names(columns: Any = None, **options: Any) -> list[str]:
         scanner = dataset.scanner(columns, full_text_query=FOX, **options)
         assert scanner.to_table().schema == scanner.projected_schema

@@ -177,7 +177,7 @@ def test_of_a_row_of_several_texts_the_best_one_counts(tmp_path: Path) -> None:
         ({}, {"query": "fox", "columns": ["id"]}, {}, "FTS field 'id' must resolve to Utf8"),
     ],
 )
-def test_what_cannot_be_answered(
+def test_fusion_with_wrong_arguments_is_refused(
     plain: pennon.LanceDataset,
     near: dict[str, Any],
     words: Any,

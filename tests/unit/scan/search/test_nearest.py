@@ -118,7 +118,7 @@ def test_a_range_of_distances(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, nearest={"distance_range": (9, 2)}) == []
 
 
-def test_which_columns_are_shown(dataset: pennon.LanceDataset) -> None:
+def test_nearest_projection_adds_distance(dataset: pennon.LanceDataset) -> None:
     def names(columns: Any = None, q: Any = (0, 0), **options: Any) -> list[str]:
         scanner = dataset.scanner(columns, nearest={"column": "vec", "q": q}, **options)
         table = scanner.to_table()

@@ -142,7 +142,7 @@ def test_refined_by_the_vectors(tables: Tables) -> None:
     assert fake.asked[0][0] == 12
 
 
-def test_what_no_index_covers_is_compared_and_then_all_are(tables: Tables) -> None:
+def test_vector_search_compares_unindexed_rows_exactly(tables: Tables) -> None:
     ds, _ = tables.add(tables.table(30), [1, 2])
     assert found(ds, nearest={"q": [8, 0]}) == [(8, 0), (7, 1), (9, 1), (6, 4)]
     assert found(ds, nearest={"q": [10, 0], "k": 5}) == [(10, 0), (9, 1), (11, 1), (8, 4), (12, 4)]
@@ -284,7 +284,7 @@ def test_rows_of_many_vectors(tables: Tables) -> None:
         ({"search_effort": 0.5}, Probes(6, None)),
     ],
 )
-def test_how_much_of_an_index_is_searched(
+def test_vector_search_probes_of_given_options(
     tables: Tables, nearest: dict[str, Any], probes: Probes
 ) -> None:
     ds, fake = tables.add(tables.table(30), [0, 1, 2])

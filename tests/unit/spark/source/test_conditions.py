@@ -51,7 +51,7 @@ def translated(text: str, alias: str | None = None) -> Predicate | None:
         ("t.id = 1", [0]),
     ],
 )
-def test_what_compares_columns_with_literals_needs_no_spark(text: str, rows: list[int]) -> None:
+def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[int]) -> None:
     found = translated(text, alias="t")
     assert found is not None
     answers = found.test(ROWS).to_pylist()
@@ -81,7 +81,7 @@ def test_what_compares_columns_with_literals_needs_no_spark(text: str, rows: lis
         "id = 1 OR rand() > 0.5",
     ],
 )
-def test_what_might_mean_something_else_is_left_to_spark(text: str) -> None:
+def test_condition_with_other_meaning_is_left_to_spark(text: str) -> None:
     assert translated(text, alias="t") is None
 
 

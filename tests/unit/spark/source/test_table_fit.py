@@ -42,7 +42,7 @@ def test_a_table_that_does_not_grow_stays_what_it_is() -> None:
     )
 
 
-def test_what_grows_keeps_its_metadata_and_its_place() -> None:
+def test_table_fit_of_new_columns_keeps_metadata_and_order() -> None:
     item = struct(("y", st.BooleanType()), ("X", st.DoubleType()))
     given = struct(
         ("new", st.StringType()),
@@ -79,7 +79,9 @@ def test_what_grows_keeps_its_metadata_and_its_place() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(given: st.StructType, rule: FitRule, message: str) -> None:
+def test_table_fit_refuses_columns_of_other_types(
+    given: st.StructType, rule: FitRule, message: str
+) -> None:
     with pytest.raises(SchemaMismatchError, match=message):
         fit_columns(TABLE, given, rule)
 

@@ -220,7 +220,7 @@ def test_unsigned_tables_need_their_rows_counted() -> None:
     assert apply(replace(table(), writer=None), append(1), NOW).version == 2
 
 
-def test_what_we_do_not_commit() -> None:
+def test_apply_refuses_unknown_operation() -> None:
     with pytest.raises(UnsupportedError, match="'merge'"):
         apply(table(), Transaction(1, Other("merge")), NOW)
 

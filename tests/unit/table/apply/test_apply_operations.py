@@ -217,7 +217,7 @@ def test_project_drops_files_without_a_column() -> None:
 ONLY_S = Schema(SCHEMA.fields[1:])
 
 
-def test_what_no_file_could_hold() -> None:
+def test_apply_refuses_schema_or_fragment_without_files() -> None:
     head = table(4)
     narrow = Schema((replace(SCHEMA.fields[0], logical_type="int8"), *SCHEMA.fields[1:]))
     for operation in (Project(narrow), Merge(tuple(head.fragments), narrow)):

@@ -113,7 +113,7 @@ def test_the_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["update_mem_wal_state", "data_overlay", ""])
-def test_what_is_not_known_is_incompatible(name: str) -> None:
+def test_conflict_with_unknown_operation_is_incompatible(name: str) -> None:
     for other in set(COLUMNS.values()) - {"update_mem_wal_state"}:
         assert judge(Other(name), sample(other, 1)) is Verdict.INCOMPATIBLE
         if other != "clone":

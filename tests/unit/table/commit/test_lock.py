@@ -69,7 +69,7 @@ def test_a_commit_by_hand_holds_the_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [CommitConflictError("taken"), RuntimeError("no server")])
-def test_who_does_not_get_the_lock_commits_nothing(tmp_path: Path, error: Exception) -> None:
+def test_commit_without_the_lock_publishes_no_version(tmp_path: Path, error: Exception) -> None:
     dataset = pennon.write_dataset(TABLE, tmp_path / "t")
     with pytest.raises(type(error), match=str(error)):
         pennon.write_dataset(TABLE, tmp_path / "t", mode="append", commit_lock=recorded([], error))

@@ -69,7 +69,7 @@ def test_the_same_config_key_is_incompatible() -> None:
 
 
 @pytest.mark.parametrize("mine", [append(1), overwrite(1)])
-def test_what_is_not_known_is_incompatible(mine: Transaction) -> None:
+def test_rebase_over_unknown_transaction_is_incompatible(mine: Transaction) -> None:
     newer = transaction_pb2.Transaction(uuid="u").SerializeToString() + b"\x82\x08\x00"
     with pytest.raises(X, match="does not know"):
         check_compatible(mine, newer, 2)

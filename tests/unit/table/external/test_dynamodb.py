@@ -135,7 +135,7 @@ def test_a_child_of_a_fork_asks_by_itself(s3: S3Server) -> None:
     assert mine.get(100) == Entry(100, "_versions/100.manifest", 1)
 
 
-def test_what_is_written_holds_no_secret(s3: S3Server) -> None:
+def test_dynamodb_commit_writes_no_secret(s3: S3Server) -> None:
     options = dynamodb_tables.options(s3)
     uri = f"s3+ddb://{BUCKET}/secrets/t.lance?ddbTableName={TABLE}"
     dataset = pennon.write_dataset({"a": [1]}, uri, storage_options=options)

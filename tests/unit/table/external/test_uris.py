@@ -66,7 +66,7 @@ def test_one_place_has_one_key_however_it_is_written(tmp_path: Path) -> None:
         "nowhere+sqlite://bucket/t?sqliteFile=y",
     ],
 )
-def test_what_cannot_be_opened(uri: str) -> None:
+def test_external_store_with_wrong_uri_is_refused(uri: str) -> None:
     with pytest.raises(ArgumentError):
         open_store(uri)
 

@@ -79,6 +79,8 @@ def test_an_address_set() -> None:
         ([1, 2], [0, 2], 3, "forms"),
     ],
 )
-def test_what_is_refused(rows: list[int], borders: list[int], form: int, message: str) -> None:
+def test_roaring_kernel_refuses_wrong_rows_and_borders(
+    rows: list[int], borders: list[int], form: int, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         serialize_sets(np.array(rows, np.uint64), np.array(borders, np.int64), form, True)  # noqa: FBT003

@@ -47,7 +47,7 @@ def test_both_cases_of_keys_are_read() -> None:
     assert branch == Branch("a/b", 2, 7)
 
 
-def test_what_is_written_is_read() -> None:
+def test_tag_and_branch_are_written_and_read() -> None:
     tag = parse_tag(SNAKE)
     assert parse_tag(serialize_tag(tag)) == tag
     branch = Branch("p", 2, 7, 11, ((1, "aa"), (2, "bb")), {"ä": "ö"})

@@ -84,7 +84,7 @@ def _rows(opened: Sequence[tuple[int, StoredIndex]], model: Model) -> Iterator[P
 def _batches(
     file: IndexFile, fields: Sequence[pa.Field[Any]], row: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file as they are, of which each takes about so many bytes."""
+    """Yield the rows of a file unchanged, in batches of about the given number of bytes."""
     schema = pa.schema(fields)
     names = [each.name for each in fields]
     step = max(_COPIED_BYTES // row, 1)

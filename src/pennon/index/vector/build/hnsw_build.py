@@ -106,7 +106,7 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
 
 
 class _Apart(IntEnum):
-    """How rows are compared: the numbers of `pennon.index.kernels.vectors.hnsw_build`."""
+    """Distance kinds: the numbers of `pennon.index.kernels.vectors.hnsw_build`."""
 
     SQUARES = 0
     PRODUCTS = 1

@@ -64,7 +64,7 @@ def write_no_graphs(model: Model, new: NewFiles) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Graphs:
-    """What is said of the graphs in ``index.idx``, and how many rows each has there."""
+    """The description of the graphs in ``index.idx``, and the number of rows of each there."""
 
     said: list[str]
     lengths: list[int]

@@ -35,7 +35,7 @@ class Sorted:
 
     @classmethod
     def of(cls, blocks: list[Block], partitions: int) -> Sorted:
-        """Sort blocks, of which there is one at least; rows of a partition stay in order."""
+        """Sort one or more blocks by partition; rows of a partition stay in order."""
         found = np.concatenate([each for each, _ in blocks])
         order = np.argsort(found, kind="stable")
         places = np.empty(len(order), np.intp)

@@ -1,4 +1,4 @@
-"""What an index of vectors says of itself, in pylance's words.
+"""Statistics of a vector index, in pylance's words.
 
 Source: reference index-vector, 7.2 and 7.3.
 """

@@ -33,7 +33,7 @@ _NUMBER_BYTES: Final = 4
 
 @contextmanager
 def _untold(_name: str, _total: int, _unit: str) -> Iterator[Done]:
-    """Tell nobody of a stage."""
+    """Report no stage."""
     yield bool
 
 

@@ -178,7 +178,7 @@ def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
 
 
 class _Queries:
-    """Queries, of which that is compared with codes which is coded of rows, too."""
+    """Queries for PQ codes; by cosine they are encoded like rows."""
 
     order: Final = ScanOrder.QUERIES
     __slots__ = ("_quantizer", "_vectors")
@@ -200,7 +200,7 @@ class _Queries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WordPairs:
-    """Pairs, of which some partitions are looked up together."""
+    """Pairs of queries and partitions; some partitions share lookup tables."""
 
     share_pairs: ClassVar[int] = 1024
 

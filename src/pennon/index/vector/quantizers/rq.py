@@ -225,7 +225,7 @@ class _TurnedPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairsToTurn:
-    """Pairs of which the query is turned less the centroid, when they are searched."""
+    """Pairs whose query is rotated, less the centroid, during the search."""
 
     share_pairs: ClassVar[int] = 1024
 

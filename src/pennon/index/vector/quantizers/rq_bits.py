@@ -1,4 +1,4 @@
-"""How RQ lays its bits out: signs in groups of rows, further bits in blocks of dimensions; and how it turns vectors.
+"""The bit layout of RQ: signs in groups of rows, further bits in blocks of dimensions; and its rotation of vectors.
 
 Source: reference index-vector, 2.9.2 and 2.9.4.
 """

@@ -1,4 +1,4 @@
-"""IVF: rows by partitions, of which those are searched whose centroids are near.
+"""IVF: rows in partitions; a search reads the partitions whose centroids are near.
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
 read once, and its codes are compared with the queries that ask it while they are in the processor's cache.  Lanes that
@@ -261,7 +261,7 @@ class _Search:
             call_all(work)
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[_Held]:
-        """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
+        """Read partitions; yield as many as are held at once, without partitions whose rows are all excluded."""
         read = self._reader.read(numbers)
         is_read = not isinstance(read, list)  # what is remembered takes no more memory
         if self._allowed is None and not is_read:

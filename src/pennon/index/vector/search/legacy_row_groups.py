@@ -78,7 +78,7 @@ def _partitions(file: IndexFile) -> Partitions:
 def _graphs(index: IndexFile, model: Partitions) -> GraphFile:
     entries = json_of(index, _GRAPHS)
     if not isinstance(entries, list) or len(entries) != len(model.lengths):
-        message = f"{index.source.path}: {_GRAPHS} is no list of graphs of {len(model.lengths)} partitions"
+        message = f"{index.source.path}: {_GRAPHS} must list one graph for each of {len(model.lengths)} partitions"
         raise FormatError(message)
 
     def plan(partition: int) -> GraphPlan:

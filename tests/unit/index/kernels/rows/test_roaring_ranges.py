@@ -173,6 +173,8 @@ def test_bits_that_are_fewer_than_they_say() -> None:
         ([0, 4], 3, "forms"),
     ],
 )
-def test_what_is_refused(borders: list[int], form: int, message: str) -> None:
+def test_parse_sets_refuses_wrong_borders_and_forms(
+    borders: list[int], form: int, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         parse_sets(bytes(4), np.array(borders, np.int64), form)

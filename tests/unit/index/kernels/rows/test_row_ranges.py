@@ -41,14 +41,14 @@ def same(found: tuple[Array, Array], wanted: set[int]) -> bool:
 
 
 @given(SETS, SETS)
-def test_what_two_sets_have(a: set[int], b: set[int]) -> None:
+def test_row_ranges_common_united_and_counted(a: set[int], b: set[int]) -> None:
     assert same(common_ranges(*ranges(a), *ranges(b)), a & b)
     assert same(united_ranges(*ranges(a), *ranges(b)), a | b)
     assert count_common(*ranges(a), *ranges(b)) == len(a & b)
 
 
 @given(SETS, st.lists(NUMBERS, max_size=60))
-def test_which_numbers_are_in_a_set(a: set[int], numbers: list[int]) -> None:
+def test_row_ranges_contain_the_numbers_of_a_set(a: set[int], numbers: list[int]) -> None:
     for order in (numbers, sorted(numbers), sorted(numbers, reverse=True)):
         found = are_in_ranges(*ranges(a), array(order))
         assert found.dtype == np.bool_
@@ -109,7 +109,7 @@ def test_a_few_numbers_among_many_ranges(step: int) -> None:
         lambda: count_common(array([1, 2]), array([1]), array([]), array([])),
     ],
 )
-def test_what_is_refused(call: Callable[[], object]) -> None:
+def test_row_ranges_refuse_arrays_that_do_not_fit(call: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"a start and a last number|do not overlap|1,024 words"):
         call()
 

@@ -154,7 +154,7 @@ def words(*values: int) -> np.ndarray:
     return np.array(values, np.uint32)
 
 
-def test_what_does_not_fit() -> None:
+def test_best_documents_refuse_arrays_that_do_not_fit() -> None:
     docs, one, two = words(1, 5), np.ones(1, np.float32), np.ones(2, np.float32)
     heap, out, few = np.empty(0, np.float32), np.empty(ROOM, np.uint32), np.empty(9, np.float32)
     room = np.empty(ROOM, np.float32)

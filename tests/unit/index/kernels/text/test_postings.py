@@ -42,7 +42,7 @@ def words(values: list[int]) -> np.ndarray:
 
 
 @given(LISTS, st.sampled_from([(128, False), (128, True), (256, True)]))
-def test_what_is_written_is_read(
+def test_postings_are_written_and_read(
     lists: list[dict[int, list[int]]], coding: tuple[int, bool]
 ) -> None:
     size, is_varint = coding

@@ -61,7 +61,7 @@ def test_bytes_that_are_no_text() -> None:
     assert split(WordTable(), broken) == [[b"ab", b"cd"], [b"a"], [b"a"], [b"b"], [b"c"], []]
 
 
-def test_what_does_not_fit() -> None:
+def test_word_table_split_refuses_arrays_that_do_not_fit() -> None:
     table, data = WordTable(), np.frombuffer(b"ab cd", np.uint8)
     words, counts = np.empty(9, np.uint32), np.empty(1, np.uint32)
 

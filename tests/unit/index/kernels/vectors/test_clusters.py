@@ -109,7 +109,7 @@ def test_sums_and_counts() -> None:
     assert sums.tolist() == [[3, 4, 5], [0, 0, 0], [15, 18, 21]]
 
 
-def test_what_does_not_fit() -> None:
+def test_clusters_refuse_arrays_that_do_not_fit() -> None:
     floats, found = np.zeros(32, np.float32), np.zeros(2, np.int32)
     with pytest.raises(ValueError, match="do not fit"):
         nearest(floats, 1, 16, floats, floats[:16], found, floats[:2])

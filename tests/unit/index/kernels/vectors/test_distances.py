@@ -71,7 +71,7 @@ def test_lengths_are_checked() -> None:
         differing_bits(marks, np.ones((2, 3), np.uint8), np.empty((2, 3), np.float32))
 
 
-def test_nothing_is_compared_with_nothing() -> None:
+def test_distances_of_empty_arrays() -> None:
     none = np.empty((0, 3), np.float32)
     vector_distances(none, none, 0, np.empty(0, np.float32), np.empty((0, 0), np.float32))
     differing_bits(none.astype(np.uint8), np.ones((2, 3), np.uint8), np.empty((2, 0), np.float32))

@@ -79,7 +79,7 @@ def test_a_search_finds_the_nearest(kind: int) -> None:
     assert len(seen) > 590
 
 
-def test_what_does_not_fit() -> None:
+def test_hnsw_build_refuses_rows_that_do_not_fit() -> None:
     rows = np.zeros((2, 16), np.float32)
     with pytest.raises(ValueError, match="above the first"):
         grown(rows, [0, 1], 4, 8)

@@ -106,7 +106,7 @@ def test_values_too_large_for_tables(value: float) -> None:
 
 @pytest.mark.parametrize("width", [4, 24, 128])
 @pytest.mark.parametrize("is_by_residual", [False, True])
-def test_what_queries_and_centroids_add_to_distances(width: int, is_by_residual: bool) -> None:
+def test_rabit_distances_of_queries_and_centroids(width: int, is_by_residual: bool) -> None:
     rng = np.random.default_rng(width)
     queries = rng.normal(size=(3, width)).astype(np.float32)
     centroids = rng.normal(size=(4, width)).astype(np.float32)
@@ -255,7 +255,7 @@ def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
 @pytest.mark.parametrize("width", [8, 72, 128])
 @pytest.mark.parametrize("bits", [0, 4])
 @pytest.mark.parametrize("most", [5, 200])
-def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, most: int) -> None:
+def test_rabit_queries_together_find_like_single_ones(width: int, bits: int, most: int) -> None:
     """Pairs of partitions in any order, each query's own together."""
     parts = [Rows(count, width, bits) for count in (40, 0, 97, 33)]
     turned, order = parts[0].turned, [2, 0, 1, 3, 0, 3, 2, 1]

@@ -244,7 +244,7 @@ def test_partitions_are_of_one_width() -> None:
         RowParts(0, [None], [None])  # type: ignore[list-item]
 
 
-def test_what_is_cut_has_as_many_bytes_as_values() -> None:
+def test_cut_rows_refuse_buffers_of_wrong_size() -> None:
     rows = np.zeros((64, 64), np.uint8)
     assert cut_bytes(63, 16) == cut_bytes(64, 15) == cut_bytes(64, 4097) == 0
     size = cut_bytes(64, 16)

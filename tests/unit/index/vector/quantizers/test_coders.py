@@ -107,7 +107,7 @@ def test_unpacked_is_what_was_packed(rows: int) -> None:
 
 
 @pytest.mark.parametrize(("metric", "kept"), [(L2, [0, 5, 6]), (DOT, [0, 5, 6]), (COSINE, [0, 6])])
-def test_what_has_no_distance_is_left_out(metric: Metric, kept: list[int]) -> None:
+def test_usable_vectors_leave_out_null_and_nan(metric: Metric, kept: list[int]) -> None:
     nan, inf = float("nan"), float("inf")
     rows = [[1, 2], None, [nan, 1], [1, inf], [None, 1], [0, 0], [3, 4], [-inf, 0]]
     column = pa.array([None, *rows], pa.list_(pa.float32(), 2))[1:]

@@ -12,10 +12,7 @@ from typing import Final
 from pennon.errors import FormatError
 from pennon.proto import task_answers_pb2
 from pennon.table.fragment import Fragment
-from pennon.table.fragment_wire import (
-    parse_fragment,
-    serialize_fragment,
-)
+from pennon.table.fragment_wire import parse_fragment, serialize_fragment
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_index, serialize_index
 from pennon.table.message_wire import parse_message, serialize_message

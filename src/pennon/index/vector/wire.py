@@ -190,6 +190,7 @@ def _parsed(message: M, data: bytes, what: str) -> M:
 
 
 # --- long fields, found where they lie ------------------------------------------------------------
+# To parse a message with one would copy it more than once.
 
 Data: TypeAlias = bytes | memoryview | pa.Buffer
 """A message."""

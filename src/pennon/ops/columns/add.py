@@ -132,6 +132,9 @@ _MAY_GROW = ("struct", "list.struct", "large_list.struct")
 def grown_schema(manifest: Manifest, arrow: pa.Schema) -> Schema:
     """Return a table's schema with new fields, where those of a name that is there go into it.
 
+    From file version 2.2 on a struct may get fields of NULLs, wherever it nests in structs and lists.  They lie in no
+    file, and get the ids that follow all others, in the order of the schema.  Source: ledger F-393.
+
     Raises InvalidSchemaError for a column that is there already or is never NULL, UnsupportedError
     for a field of a packed struct.
     """

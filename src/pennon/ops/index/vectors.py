@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+
+import numpy as np
 
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.vector.build.opened_index import open_stored
@@ -21,9 +24,10 @@ from pennon.ops.index.vector_build import (
     VectorBuild,
     plan_vectors,
     plan_vectors_like,
+    sample_vectors,
 )
-from pennon.ops.index.vector_range import warn_outside_range
 from pennon.scan.plan.moved_rows import covered_now
+from pennon.scan.read.tasks import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.types import storage_type
@@ -201,3 +205,33 @@ def _covered(
     wanted = {number for each in segments for number in covered_now(snapshot, each)}
     wanted |= {each.id for each in fresh}
     return [each for each in snapshot.manifest.fragments if each.id in wanted]
+
+
+# --- rows outside of the range of IVF_SQ ----------------------------------------------------------
+
+_SAMPLED_ROWS: Final = 1024
+_LEAST_SHARE: Final = 0.01
+
+
+def warn_outside_range(build: VectorBuild, fragments: Sequence[Fragment]) -> None:
+    """Warn if more than 1 % of the numbers of rows that are added lie outside of the range of an SQ index.
+
+    All such numbers get the code of an end of the range, and searches cannot tell these rows apart.  A segment with
+    a range of its own would be searched well, but pylance merges segments without coding them anew (ledger F-536).
+    """
+    bounds = None if build.model is None else build.model.bounds
+    rows = sum(live_row_count(build.snapshot, each) for each in fragments)
+    if bounds is None or not rows:
+        return
+    vectors = sample_vectors(build, fragments, rows, min(rows, _SAMPLED_ROWS))
+    if not len(vectors):
+        return
+    low, high = bounds
+    outside = float(np.mean((vectors < low) | (vectors > high)))
+    if outside > _LEAST_SHARE:
+        message = (
+            f"{outside:.0%} of the numbers in new rows of index {build.name!r} lie outside of {low:.4g} to {high:.4g}, "
+            f"the range that {build.settings.kind} was trained on, so that searches may miss these rows: "
+            "optimize_indices(retrain=True) trains the index anew"
+        )
+        warnings.warn(message, UserWarning, stacklevel=6)

@@ -258,7 +258,7 @@ def next_manifest(
     return replace(apply(head, mine.transaction, around), transaction=mine.wire)
 
 
-# --- versions that are in no line -----------------------------------------------------------------
+# --- detached versions ----------------------------------------------------------------------------
 
 _TRIES = 5
 
@@ -266,7 +266,10 @@ _TRIES = 5
 def commit_detached(
     store: CommitStore, transaction: Transaction, options: CommitOptions | None = None
 ) -> Manifest:
-    """Commit a transaction on top of its read version, in no line; return the manifest.
+    """Commit a detached version, which follows no other than its read version; return the manifest.
+
+    Its manifest is ``_versions/d{version}.manifest``, with a random number whose highest bit is set.  It is never
+    the newest, it is found by its number alone, and another can be made on top of it.  Nothing is judged.
 
     Raises UnsupportedError for a table of naming scheme V1, which has no names for such versions.
     """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.ops.columns.fill_deleted import ROWS_AT_ONCE, with_deleted_rows
+from pennon.ops.columns.column_file import ROWS_AT_ONCE, with_deleted_rows
 from pennon.scan.deletion_mask import LiveRows
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string()), ("l", pa.list_(pa.int8()))])

@@ -13,9 +13,9 @@ import pytest
 
 import pennon
 from pennon.core.units import MIB
-from pennon.dataset import scanner
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
+from pennon.scan.run import page_scan
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
@@ -181,7 +181,7 @@ def test_the_table_is_mostly_wide(folder: Path) -> None:
 )
 def test_a_limit_ends_the_scan(folder: Path, query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines keep limits to themselves and read no further; what is read ahead is all that is lost."""
-    monkeypatch.setattr(scanner, "READ_AHEAD_BYTES", MIB)
+    monkeypatch.setattr(page_scan, "READ_AHEAD_BYTES", MIB)
     store, dataset = counted(folder)
     assert query(dataset) == query(TABLE)
     assert store.counts.read_bytes < 0.6 * ROWS * WIDE_BYTES

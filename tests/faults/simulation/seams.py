@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import fields
 from functools import partial
 from types import FunctionType
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from unittest.mock import patch
 
 import pennon
 from pennon.core import thread_pools as threads
+from pennon.table.commit.clock import SYSTEM_CLOCK
 
 _LEFT_OUT = ("pennon.cli", "pennon.spark", "pennon.proto")
 
@@ -127,9 +129,18 @@ def virtual() -> Iterator[None]:
         stack.enter_context(patch.object(threads, "Workers", InlinePool))
         stack.enter_context(patch.dict(threads._pools, clear=True))
         stack.callback(random.setstate, random.getstate())
-        for undo in _rebind():
+        for undo in (*_rebind(), *_rebind_clock()):
             stack.callback(undo)
         yield
+
+
+def _rebind_clock() -> Iterator[Callable[[], None]]:
+    """Replace the clock that commits go by; yield what undoes it."""
+    for field in fields(SYSTEM_CLOCK):
+        real = getattr(SYSTEM_CLOCK, field.name)
+        if _is_clock(real):
+            object.__setattr__(SYSTEM_CLOCK, field.name, _REPLACED[real])
+            yield partial(object.__setattr__, SYSTEM_CLOCK, field.name, real)
 
 
 def _rebind() -> list[Callable[[], None]]:

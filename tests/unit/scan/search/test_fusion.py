@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +184,3 @@ def test_fusion_with_wrong_arguments_is_refused(
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         plain.hybrid_search({"column": "vec", "q": [0.0] * DIM, **near}, words, **given)
-
-
-def test_the_example() -> None:
-    assert doctest.testmod(import_module("pennon.dataset.lance_dataset")).failed == 0

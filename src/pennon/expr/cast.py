@@ -239,7 +239,7 @@ def fits_exactly(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def is_exact_by_nature(kind: pa.DataType, other: pa.DataType) -> bool:
-    """Tell whether every literal of one type has the same meaning in the other.
+    """Return whether a cast from one type to the other keeps the meaning of every literal.
 
     ``0.1`` is meant for a column of 32-bit floats as well, though it is another number there, and
     ``'2020-01-01'`` may be a date or the first moment of it.

@@ -23,7 +23,7 @@ SCALAR_KINDS: Final[tuple[ScalarKind, ...]] = (
     zone_map.KIND,
     text.KIND,
 )
-"""Of several indices on a column the first is asked."""
+"""The order of preference: of several indices on a column, filters ask the first kind."""
 KINDS: Final[tuple[Kind, ...]] = (*SCALAR_KINDS, vector.KIND)
 
 _BY_DETAILS: Final = {kind.details: kind for kind in SCALAR_KINDS}

@@ -44,7 +44,7 @@ class LanceField:
         return field_to_arrow(self.field)
 
     def is_unenforced_primary_key(self) -> bool:
-        """Tell whether the field is marked as (part of) a primary key, which is not enforced."""
+        """Return whether the field is, or belongs to, an unenforced primary key."""
         return self.metadata.get(PRIMARY_KEY, "").lower() in {"true", "1", "yes"}
 
     def __repr__(self) -> str:

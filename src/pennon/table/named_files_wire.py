@@ -63,7 +63,7 @@ class Names:
         return any(folder in self.folders for folder in _folders_above(path))
 
     def may_name(self, path: str) -> bool:
-        """Tell whether a path may be among those named here; it may be spelt in another way."""
+        """Return whether these names may contain a path, in any spelling."""
         return self.name(path) or not self.elsewhere.isdisjoint(path.split("/"))
 
 

@@ -167,7 +167,7 @@ def _joins_dictionaries(situation: Situation) -> bool:
 
 
 def _moves_rows_twice(situation: Situation) -> bool:
-    """Tell whether a compaction remaps indices by addresses that an earlier compaction did not remap."""
+    """Return whether a compaction remaps indices that an earlier, deferred compaction left unchanged."""
     return (
         not situation.dimensions.stable
         and not _args(situation).get("defer_index_remap")

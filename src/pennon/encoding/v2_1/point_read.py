@@ -385,7 +385,7 @@ def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
 
 
 def are_alike(pages: Sequence[KnownPage]) -> bool:
-    """Tell whether rows of these pages can be picked together; each page passes `can_join`."""
+    """Return whether one kernel call can pick rows of all these pages; `can_join` is true of each."""
     first = pages[0].recipe
     if not are_like([page.index.dictionary for page in pages]):
         return False

@@ -1,4 +1,4 @@
-"""INVERTED as the registry of kinds knows it: what the details of an index say, and what its maker may choose."""
+"""The settings of INVERTED: checks, details messages, versions, names; `pennon.index.text.kind` names these functions."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Metric:
     row_kind: DistanceKind = DistanceKind.SQUARES
     """How FLAT compares queries with float32 vectors, or with bits."""
     row_start: float = 0.0
-    """What is added to a distance of ``row_kind``."""
+    """A constant added to each distance of ``row_kind``."""
     probes: tuple[tuple[float, int], ...] = ((math.inf, ALL_PARTITIONS),)
     """Partitions that a search of up to so many rows begins with."""
 

@@ -214,7 +214,7 @@ def _spread(batch: pa.RecordBatch, is_live: Mask, *, may_be_null: bool) -> Itera
 
 
 def _is_blank(field: pa.Field[Any]) -> bool:
-    """Tell whether NULL is to stand in the places of deleted rows."""
+    """Return whether a column file has NULL in the places of deleted rows."""
     kind: Any = field.type
     while isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type

@@ -1,4 +1,4 @@
-"""Putting rows in order on the executors: Spark carries blocks of rows from those who read to those who write.
+"""Sort rows on the executors: Spark shuffles blocks of rows from reading tasks to writing tasks.
 
 ::
 

@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class FragmentsWritten(ds.WriterCommitMessage):
-    """The fragments that one task wrote (`pennon.spark.messages`)."""
+    """The fragments that one task wrote, as bytes."""
 
     answer: bytes
 

@@ -13,28 +13,28 @@ from startup import ratios_of
 HEAD = """\
 # Performance
 
-Written by `make bench ARGS="--markdown docs/performance.md"`, all of it from one run. {machine}
+Written by `make bench ARGS="--markdown bench/tables/files.md"`, all of it from one run. {machine}
 
-Pennon, pylance and Parquet (pyarrow) are processes of their own, and take turns at every operation,
+Pennon, pylance and Parquet (pyarrow) each run in a process of their own, and take turns at every operation,
 so that a busy moment of the machine hits all. They read from the system's cache. Times are medians.
 A ratio is the other's median over Pennon's: **above 1 Pennon is faster** (or smaller).
 
 - Pennon and pylance read the same table, which pylance wrote. Parquet is one file of the same rows,
   snappy, all options as pyarrow has them.
-- *scan* makes an Arrow table; *bytes touched* also looks at every byte of it, because a column that
-  is mapped has cost nothing yet.
-- *filter keeps 1 %* reads all columns of the rows of which a column of random numbers is below a
-  bound. *filtered count* counts the rows that a filter on the group's own type keeps. Parquet gets
+- *scan* makes an Arrow table; *bytes touched* also reads every byte of it, because a memory-mapped
+  column has cost nothing yet.
+- *filter keeps 1 %* filters on a column of random numbers and reads all columns of the rows that pass.
+  *filtered count* counts the rows that a filter on the group's own type keeps. Parquet gets
   the same filters through `pyarrow.dataset`.
-- *take 1* and *take 100* take other random rows each time, 50 and 10 times in a row; *alone* once,
-  which finds the processor's caches cold. Parquet has no take: the row groups that the rows lie in
+- *take 1* and *take 100* take other random rows each time, 50 and 10 times in a row; *alone* takes them
+  once, with cold processor caches. Parquet has no take: the row groups that hold the rows
   are read, each once, and the rows taken from those.
-- *open + first row* opens the table with nothing remembered. *peak memory* is how far a scan, batch
+- *open + first row* opens the table with empty caches. *peak memory* is how far a scan, batch
   by batch, raises the memory of a fresh process.
-- Version 0.1 has a quarter of the rows, and no NULL structs; what stands beside a ratio are the
+- Version 0.1 has a quarter of the rows, and no NULL structs; the columns *ms* hold the
   milliseconds of Pennon and pylance.
-- *reads*: requests of Pennon in how many rounds, and bytes per row that came of it, had the table
-  lain in an object store; the second time, when what was learned of the files is remembered.
+- *reads*: the requests that Pennon would send to an object store, in how many rounds, and the bytes per
+  row; measured the second time, when the metadata of the files is cached.
 """
 
 

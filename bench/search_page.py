@@ -11,25 +11,26 @@ from search_bench import FAISS, Search
 HEAD = """\
 # Performance of searches
 
-Written by `make bench-search ARGS="--markdown docs/performance-search.md"`, each group in one run. {machine}
+Written by `make bench-search ARGS="--markdown bench/tables/search.md"`, each group in one run. {machine}
 FAISS: {faiss}.
 
-Pennon, pylance and FAISS are processes of their own, and take turns at every operation. Files are read from the system's
-cache. Times are medians: of 4 to 61 turns, as many as fit into three seconds, and of 1 to 3 builds. A ratio is the other's
-median over Pennon's: **above 1 Pennon is faster.** Times of FAISS are of indices in its memory, which no table, and no
-commit, belongs to.
+Pennon, pylance and FAISS each run in a process of their own, and take turns at every operation. Files are read from the
+system's cache. Times are medians: of 4 to 61 turns, as many as fit into three seconds, and of 1 to 3 builds. A ratio is the
+other's median over Pennon's: **above 1 Pennon is faster.** FAISS holds its indices in memory; it has no table and makes no
+commit.
 
-- *build* makes an index of a table that has it already, and commits it: each side of its own table. All searches of
-  Pennon and pylance are of the same files, which pylance wrote. Before they are timed, both must have found the same rows.
-- *recall* is the share of the 10 nearest rows that 100 queries found, of each side that was measured, in the order of
-  the columns; with *build* that of the side's own index.
-- Vectors have 128 numbers, around 500 means. Indices of partitions have about as many as the square root of the number of
-  rows, and 20 of them are asked; PQ has 16 sub-vectors; graphs are of one partition, walked with `ef=64`.
-- *single query* and all other questions about rows are asked one by one, other ones in a row; *batch of 100* at once,
+- *build* builds an index again and commits it; each side builds on its own table. All searches of
+  Pennon and pylance read the same files, which pylance wrote. Both must return the same rows before they are timed.
+- *recall* is the share of the 10 nearest rows that 100 queries found, for each measured side, in the order of
+  the columns; with *build*, of the side's own index.
+- Vectors have 128 numbers, around 500 means. Partitioned indices have about as many partitions as the square root of the
+  number of rows, and a query probes 20 of them; PQ has 16 sub-vectors; graphs have one partition, searched with `ef=64`.
+- *single query* and all other lookups run one at a time, each with new values; *batch of 100* runs 100 queries in one call,
   five batches in a row.
-  *first query after open* opens the table with nothing remembered. *refined* takes ten times as many rows and compares
+  *first query after open* opens the table with empty caches. *refined* fetches ten times as many rows and compares
   their vectors. *of 1 % of the rows* has a filter on another column, which has no index.
-- Texts have 6 to 23 words of 20,000, the n-th as often as 1 / n. Ten documents are asked for where nothing else is said.
+- Texts have 6 to 23 words of 20,000; the n-th word has the frequency 1 / n. A search asks for ten documents unless its
+  name says otherwise.
 """
 
 
@@ -47,7 +48,7 @@ def write_search_page(
         mine = [each for each in found if each.group == group]
         lines += section(f"{group}: {rows[group]:,} rows, milliseconds", group_table(mine))
         if group in earlier:
-            lines += [f"Of an earlier run: {earlier[group]}", ""]
+            lines += [f"From an earlier run: {earlier[group]}", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

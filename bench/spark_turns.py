@@ -282,10 +282,10 @@ def sides_of(results: Results) -> list[str]:
 PAGE = """\
 # Performance on Spark
 
-Written by `make bench-spark ARGS="--markdown docs/performance-spark.md"`, each row of the tables in one run, of {rows:,}
+Written by `make bench-spark ARGS="--markdown bench/tables/spark.md"`, each row of the tables in one run, of {rows:,}
 rows of five columns (two longs, an int, a double, a string). {machine}
 
-Each side is a process of its own with a session of two cores and a JVM of at most 2 GiB. They take
+Each side runs in a process of its own, with a session of two cores and a JVM of at most 2 GiB. They take
 turns at every operation, and must find the same rows. Times are medians of {turns} turns, after
 {uncounted} that are not counted. A ratio is the other's time over that of `pennon.spark` (functions and `LanceTable`):
 **above 1 Pennon is quicker.**
@@ -293,9 +293,9 @@ turns at every operation, and must find the same rows. Times are medians of {tur
 {beside}
 
 - *write* makes a new table of four files; the rows come from `spark.range`. *read* ends in sums, by Spark, or by
-  `aggregate=` in the tasks that read (of Pennon; the others' are the same as above).
-- Spark speaks to Pennon's Python over sockets of the file system, a setting ([spark.md](spark.md#how-quick-it-is)).
-- *merge* takes a tenth as many rows, of eleven ten match: these are updated, the others inserted.
+  `aggregate=` in the tasks that read (Pennon only; the others repeat the line above).
+- Spark talks to Pennon's Python workers over Unix domain sockets, which is a setting ([spark.md](../../docs/spark.md#how-quick-it-is)).
+- *merge* takes a tenth as many rows; ten of eleven match and are updated, the others are inserted.
 - Changes begin with a fresh copy of a table of four files; *compaction* with one of 64.
 - *peak memory* is the resident memory of driver, JVM and workers together; the JVM is asked to collect
   its garbage before each turn.

@@ -21,7 +21,11 @@ NAMED_TEST = re.compile(r"`(tests/[\w/.-]+?\.py)(?:::(\w+))?`")
 
 def documents() -> list[Path]:
     """Return every document."""
-    return [*sorted(Path().glob("*.md")), *sorted(Path("docs").rglob("*.md"))]
+    folders = (Path("docs"), Path("bench/tables"))
+    return [
+        *sorted(Path().glob("*.md")),
+        *(page for each in folders for page in sorted(each.rglob("*.md"))),
+    ]
 
 
 def broken_links(document: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Hold the documents to the tree: links lead somewhere; ledger numbers, named tests and named files exist."""
+"""Check the documents: links, ledger numbers, named tests and named files exist; sentences begin with their subject."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ NAMED_FACT = re.compile(r"\b(?:ledger |ledger: )F-(\d+)")
 NAMED_FILE = re.compile(r"`((?:[\w.]+/)+[\w.]+\.(?:py|pyx|pyi|md|sh|toml))`")
 ROOTS = (Path(), Path("src"), Path("src/pennon"))
 """Where a path in a document may begin; a decision tells of its day, and its paths may be gone."""
+BLOCK = re.compile(r"^```.*?^```$|^<!-- written by.*?<!-- end -->$", re.MULTILINE | re.DOTALL)
+ITEM = re.compile(r"\n\s*\n|\n *(?:[-*#>]|\d+\.) ")
+SENTENCE = re.compile(r"(?<=[.!?])[*)]* +(?=[*`A-Z])")
+RIDDLE = re.compile(
+    r"\**(Of|What|Whoever|Whatever|So many|Being|Nobody|Nothing|None of|No one)\b.*[^?]$"
+)
+"""A sentence whose subject comes late, or is a negation; a question may begin so."""
 NAMED_TEST = re.compile(r"`(tests/[\w/.-]+?\.py)(?:::(\w+))?`")
 
 
@@ -47,6 +54,20 @@ def missing_files(document: Path) -> list[str]:
         f"{document}: no such file: {name}"
         for name in named
         if not any((root / name).exists() for root in ROOTS)
+    ]
+
+
+def riddles(document: Path) -> list[str]:
+    """Return the sentences of a document that hide their subject; of a decision, those of its first paragraph."""
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    items = [" ".join(each.split()) for each in ITEM.split(text) if not each.startswith("|")]
+    if document.parent.name == "decisions":
+        items = items[:2]
+    return [
+        f"{document}: begin with the subject: {sentence[:60]}"
+        for item in items
+        for sentence in SENTENCE.split(item)
+        if RIDDLE.match(sentence)
     ]
 
 
@@ -88,6 +109,7 @@ def main() -> int:
     """Print the faults; return the exit code."""
     found = [fault for document in documents() for fault in broken_links(document)]
     found += [fault for document in documents() for fault in missing_files(document)]
+    found += [fault for document in documents() for fault in riddles(document)]
     found += missing_tests() + ledger_faults() + stale_pages()
     print("\n".join(found) if found else "docs: links, named files, ledger and tests agree")
     return 1 if found else 0

@@ -16,6 +16,8 @@ NAMED_FACT = re.compile(r"\b(?:ledger |ledger: )F-(\d+)")
 NAMED_FILE = re.compile(r"`((?:[\w.]+/)+[\w.]+\.(?:py|pyx|pyi|md|sh|toml))`")
 ROOTS = (Path(), Path("src"), Path("src/pennon"))
 """Where a path in a document may begin; a decision tells of its day, and its paths may be gone."""
+TABLES = Path("bench/tables")
+FIGURE = re.compile(r"\b\d+\.\d+\b")
 BLOCK = re.compile(r"^```.*?^```$|^<!-- written by.*?<!-- end -->$", re.MULTILINE | re.DOTALL)
 ITEM = re.compile(r"\n\s*\n|\n *(?:[-*#>]|\d+\.) ")
 SENTENCE = re.compile(r"(?<=[.!?])[*)]* +(?=[*`A-Z])")
@@ -28,7 +30,7 @@ NAMED_TEST = re.compile(r"`(tests/[\w/.-]+?\.py)(?:::(\w+))?`")
 
 def documents() -> list[Path]:
     """Return every document."""
-    folders = (Path("docs"), Path("bench/tables"))
+    folders = (Path("docs"), TABLES)
     return [
         *sorted(Path().glob("*.md")),
         *(page for each in folders for page in sorted(each.rglob("*.md"))),
@@ -97,6 +99,18 @@ def ledger_faults() -> list[str]:
     return found
 
 
+def stale_figures() -> list[str]:
+    """Return the figures of docs/performance.md that no table of bench/tables has."""
+    page = Path("docs/performance.md")
+    rows = [row for row in page.read_text(encoding="utf-8").splitlines() if row.startswith("|")]
+    tables = "\n".join(each.read_text(encoding="utf-8") for each in TABLES.glob("*.md"))
+    measured = set(FIGURE.findall(tables))
+    figures = dict.fromkeys(FIGURE.findall("\n".join(rows)))
+    return [
+        f"{page}: {each} is in no table of {TABLES}" for each in figures if each not in measured
+    ]
+
+
 def stale_pages() -> list[str]:
     """Return the pages that are made from code and are not up to date."""
     text = conflicts.PAGE.read_text(encoding="utf-8")
@@ -110,8 +124,10 @@ def main() -> int:
     found = [fault for document in documents() for fault in broken_links(document)]
     found += [fault for document in documents() for fault in missing_files(document)]
     found += [fault for document in documents() for fault in riddles(document)]
-    found += missing_tests() + ledger_faults() + stale_pages()
-    print("\n".join(found) if found else "docs: links, named files, ledger and tests agree")
+    found += missing_tests() + ledger_faults() + stale_figures() + stale_pages()
+    print(
+        "\n".join(found) if found else "docs: links, named files, ledger, tests and figures agree"
+    )
     return 1 if found else 0
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import conflicts
 
 LEDGER = Path("docs/format.md")
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FACT = re.compile(r"^\| F-(\d+) \|", re.MULTILINE)
 NAMED_FACT = re.compile(r"\b(?:ledger |ledger: )F-(\d+)")
 NAMED_FILE = re.compile(r"`((?:[\w.]+/)+[\w.]+\.(?:py|pyx|pyi|md|sh|toml))`")
@@ -37,14 +38,22 @@ def documents() -> list[Path]:
     ]
 
 
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of the headings of a document."""
+    headings = HEADING.findall(BLOCK.sub("", document.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
 def broken_links(document: Path) -> list[str]:
-    """Return the relative links of a document that lead nowhere."""
-    targets = LINK.findall(document.read_text(encoding="utf-8"))
-    return [
-        f"{document}: the link {target} leads nowhere"
-        for target in targets
-        if not (document.parent / target).exists()
-    ]
+    """Return the relative links of a document to files and headings that do not exist."""
+    found = []
+    for name, anchor in LINK.findall(document.read_text(encoding="utf-8")):
+        target = document.parent / name if name else document
+        if not target.exists():
+            found.append(f"{document}: the link {name} leads nowhere")
+        elif anchor and anchor not in anchors(target):
+            found.append(f"{document}: {target} has no heading {anchor}")
+    return found
 
 
 def missing_files(document: Path) -> list[str]:

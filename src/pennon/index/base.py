@@ -61,7 +61,7 @@ class ScalarIndex(OpenIndex, Protocol):
     """An index over one column, or over the items of one, that filters ask.
 
     Conditions name no other column than ``column``, and are of those that its kind answers
-    (`pennon.index.kind.ScalarKind`).
+    (`pennon.index.kind.Kind`).
     """
 
     @property

@@ -10,6 +10,7 @@ from pennon.names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from pennon.index.kinds import is_scalar_kind as is_scalar_kind
+    from pennon.index.kinds import is_vector_kind as is_vector_kind
     from pennon.ops.base_paths import add_bases as add_bases
     from pennon.ops.base_paths import trusting as trusting
     from pennon.ops.cleanup.drop import drop_table as drop_table
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pennon.ops.columns.update import update_columns as update_columns
     from pennon.ops.index.check import check_indices as check_indices
     from pennon.ops.index.create import build_index as build_index
+    from pennon.ops.index.create import check_name as check_name
     from pennon.ops.index.create import commit_segments as commit_segments
     from pennon.ops.index.create import create_index as create_index
     from pennon.ops.index.create import fragments_of as fragments_of
@@ -42,15 +44,13 @@ if TYPE_CHECKING:
     from pennon.ops.index.parts import build_parts as build_parts
     from pennon.ops.index.parts import merge_parts as merge_parts
     from pennon.ops.index.vector_arguments import given_arguments as given_arguments
-    from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
+    from pennon.ops.index.vector_arguments import vector_kind as vector_kind
     from pennon.ops.index.vector_steps import load_codes as load_codes
     from pennon.ops.index.vector_steps import plan_codes as plan_codes
     from pennon.ops.index.vector_steps import sort_codes as sort_codes
     from pennon.ops.index.vector_steps import train_centroids as train_centroids
     from pennon.ops.index.vector_steps import train_codebook as train_codebook
     from pennon.ops.index.vector_steps import write_codes as write_codes
-    from pennon.ops.index.vectors import create_vector_index as create_vector_index
-    from pennon.ops.index.vectors import plan_vector_index as plan_vector_index
     from pennon.ops.repair import repair_manifest as repair_manifest
     from pennon.ops.rows.delete import delete as delete
     from pennon.ops.rows.delete import truncate as truncate
@@ -101,6 +101,7 @@ _HOMES: Final = {
     "build_parts": "pennon.ops.index.parts",
     "in_folder": "pennon.ops.index.create",
     "merge_parts": "pennon.ops.index.parts",
+    "check_name": "pennon.ops.index.create",
     "commit_segments": "pennon.ops.index.create",
     "create_index": "pennon.ops.index.create",
     "drop_index": "pennon.ops.index.drop",
@@ -108,11 +109,10 @@ _HOMES: Final = {
     "merge_segments": "pennon.ops.index.create",
     "optimize_indices": "pennon.ops.index.optimize",
     "plan_index": "pennon.ops.index.create",
-    "create_vector_index": "pennon.ops.index.vectors",
     "is_scalar_kind": "pennon.index.kinds",
     "given_arguments": "pennon.ops.index.vector_arguments",
-    "is_vector_kind": "pennon.ops.index.vector_arguments",
-    "plan_vector_index": "pennon.ops.index.vectors",
+    "is_vector_kind": "pennon.index.kinds",
+    "vector_kind": "pennon.ops.index.vector_arguments",
     "load_codes": "pennon.ops.index.vector_steps",
     "plan_codes": "pennon.ops.index.vector_steps",
     "sort_codes": "pennon.ops.index.vector_steps",

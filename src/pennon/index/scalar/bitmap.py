@@ -33,7 +33,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.kind import PLAIN_TYPES, LookupCost, RowNames, ScalarKind, is_plain
+from pennon.index.kind import PLAIN_TYPES, Kind, LookupCost, RowNames, is_plain
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection, ascending
@@ -392,7 +392,7 @@ def _answers_of_labels(condition: Expression, version: int) -> bool:
     return items_of(condition) is not None
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="Bitmap",
     details="BitmapIndexDetails",
     user_names=("BITMAP",),
@@ -409,7 +409,7 @@ KIND: Final = ScalarKind(
     may_be_json_target=True,
     lookup_cost=LookupCost.POINT,
 )
-LABEL_LIST_KIND: Final = ScalarKind(
+LABEL_LIST_KIND: Final = Kind(
     name="LabelList",
     details="LabelListIndexDetails",
     user_names=("LABEL_LIST", "LABELLIST"),

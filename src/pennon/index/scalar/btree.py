@@ -39,10 +39,10 @@ from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.kind import (
     PLAIN_TYPES,
+    Kind,
     LookupCost,
     Parameters,
     RowNames,
-    ScalarKind,
     is_plain,
 )
 from pennon.index.new_files import NewFiles, OldIndex
@@ -402,7 +402,7 @@ def _bounds_of(
     return values.take(pa.array(firsts)), values.take(pa.array(ends - 1)), nulls
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="BTree",
     details="BTreeIndexDetails",
     user_names=("BTREE",),

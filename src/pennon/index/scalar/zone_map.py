@@ -32,10 +32,10 @@ from pennon.index.column_types import check_values
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.kind import (
     PLAIN_TYPES,
+    Kind,
     LookupCost,
     Parameters,
     RowNames,
-    ScalarKind,
     is_plain,
     lazy,
 )
@@ -241,7 +241,7 @@ def described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
     return low, high, nulls, nans
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="ZoneMap",
     details="ZoneMapIndexDetails",
     user_names=("ZONEMAP",),

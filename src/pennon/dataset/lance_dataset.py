@@ -11,12 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pennon import ops
-from pennon.compat.arguments import (
-    check_arrow_options,
-    check_columns,
-    row_ids,
-    row_numbers,
-)
+from pennon.compat.arguments import check_arrow_options, check_columns, row_ids, row_numbers
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
 from pennon.dataset.fragment import LanceFragment

@@ -5,13 +5,7 @@ from __future__ import annotations
 import os
 from types import TracebackType
 
-from pennon.errors import (
-    AlreadyExistsError,
-    Breadcrumb,
-    LanceError,
-    NotFoundError,
-    StoreError,
-)
+from pennon.errors import AlreadyExistsError, Breadcrumb, LanceError, NotFoundError, StoreError
 
 
 class os_errors:  # noqa: N801 - reads like what contextlib makes, and costs less

@@ -17,13 +17,7 @@ from pennon.schema.arrow import storage_field
 from pennon.schema.blob_parts import BLOB_PARTS
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
-from pennon.schema.version import (
-    DEFAULT_VERSION,
-    WRITABLE,
-    Ability,
-    FileVersion,
-    oldest_with,
-)
+from pennon.schema.version import DEFAULT_VERSION, WRITABLE, Ability, FileVersion, oldest_with
 
 RESERVED_NAMES = frozenset(
     (

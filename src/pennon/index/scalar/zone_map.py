@@ -30,15 +30,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, bound_of
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.kind import (
-    PLAIN_TYPES,
-    Kind,
-    LookupCost,
-    Parameters,
-    RowNames,
-    is_plain,
-    lazy,
-)
+from pennon.index.kind import PLAIN_TYPES, Kind, LookupCost, Parameters, RowNames, is_plain, lazy
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
 from pennon.index.row_set import RowSet, Selection

@@ -28,14 +28,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.evaluate import is_constant
-from pennon.expr.tree import (
-    Call,
-    Column,
-    Expression,
-    nodes_of,
-    paths_of,
-    with_column,
-)
+from pennon.expr.tree import Call, Column, Expression, nodes_of, paths_of, with_column
 from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
 from pennon.index.kind import Kind

@@ -20,14 +20,7 @@ from pennon.ops.index.vector_shuffle import VectorShuffle
 from pennon.scan.read.tasks import live_row_count, plan_tasks
 from pennon.schema.project import walk_paths
 from pennon.spark.frames.scan import parallelism_of
-from pennon.spark.run_tasks import (
-    Progress,
-    Stages,
-    Task,
-    run_on_blocks,
-    run_tasks,
-    shuffled_blocks,
-)
+from pennon.spark.run_tasks import Progress, Stages, Task, run_on_blocks, run_tasks, shuffled_blocks
 from pennon.spark.source.conditions import check_flag, check_text
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.source.partitions import Partition, pack_tasks

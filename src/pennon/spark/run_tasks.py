@@ -51,15 +51,12 @@ class Task(Protocol[W_contra, R]):
 
     def run(self, work: W_contra, /) -> R:
         """Do the work, and return the answer."""
-        ...
 
     def to_bytes(self, answer: R, /) -> bytes:
         """Return an answer as the bytes that come to the driver."""
-        ...
 
     def from_bytes(self, message: bytes, /) -> R:
         """Return the answer in bytes; raises FormatError."""
-        ...
 
 
 class SplitTask(Protocol):
@@ -67,7 +64,6 @@ class SplitTask(Protocol):
 
     def run(self, number: int, /) -> Iterator[Block]:
         """Yield the blocks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

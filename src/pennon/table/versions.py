@@ -50,12 +50,10 @@ class Reads(Opens, Lists, Protocol):
     @property
     def uri(self) -> str:
         """Return the root as the user wrote it."""
-        ...
 
     @property
     def limits(self) -> FetchLimits | None:
         """Return how the store likes to be asked, None where to read is no request."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ class Decoder(Protocol):
         /,
     ) -> Steps[Block]:
         """Return the steps that read and decode ``rows``, which lie within ``page.rows``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,9 @@ class NewFolder(Protocol):
 
     def file(self, name: str, /, *columns: pa.Field[Any]) -> AbstractContextManager[DataFileWriter]:
         """Give a file to write to, which is finished at the end of the block, or given up."""
-        ...
 
     def copy(self, name: str, source: ObjectReader) -> None:
         """Write a file that has the bytes of another one."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,16 +59,13 @@ class Maker(Protocol):
     @property
     def inputs(self) -> Projection:
         """Return what it needs of the table."""
-        ...
 
     @property
     def in_order(self) -> bool:
         """Tell whether it must be given all batches one after the other."""
-        ...
 
     def make(self, batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
         """Return the new columns of the rows of a batch."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +169,9 @@ class FragmentTask(Protocol):
     @property
     def count(self) -> int:
         """Return how many fragments there are."""
-        ...
 
     def run(self, number: int) -> Fragment:
         """Return the fragment of that number with its new files."""
-        ...
 
 
 def run_columns(task: FragmentTask, what: str, threads: int) -> list[Fragment]:

@@ -78,15 +78,12 @@ class Builder(Protocol):
         self, build: IndexBuild, name: str, total: int, unit: str
     ) -> AbstractContextManager[Done]:
         """Give what is called when one more unit is done of a stage of training, which is done here."""
-        ...
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """Make a segment of each group of fragments."""
-        ...
 
     def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
         """Make one segment of several; raises as `IndexBuild.merge` does."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

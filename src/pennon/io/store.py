@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import Protocol, Self
 
 import pyarrow as pa
@@ -95,12 +94,7 @@ class ObjectWriter(Protocol):
     def __enter__(self) -> Self:
         """Return the writer."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the writer, or abort it when an exception is on its way."""
 
 

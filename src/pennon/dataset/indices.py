@@ -163,12 +163,7 @@ class DatasetIndices(DatasetIndexReads):
             return self
         if fragment_ids is not None:
             self.create_index_uncommitted(
-                only,
-                index_type,
-                name,
-                fragment_ids=fragment_ids,
-                index_uuid=index_uuid,
-                **given,
+                only, index_type, name, fragment_ids=fragment_ids, index_uuid=index_uuid, **given
             )
             return self
         self._turn_to(

@@ -143,10 +143,7 @@ def run_tasks(
 
 
 def run_on_rows(
-    rows: DataFrame,
-    task: Task[Iterator[pa.RecordBatch], R],
-    *,
-    joins: bool = False,
+    rows: DataFrame, task: Task[Iterator[pa.RecordBatch], R], *, joins: bool = False
 ) -> list[R]:
     """Return the answer of a task for each partition of a DataFrame.
 

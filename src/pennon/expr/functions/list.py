@@ -127,10 +127,7 @@ def _constant(lists: Datum, *, value: bool) -> Datum:
 
 
 def _by_codes(
-    arguments: Sequence[Datum],
-    test: Callable[[list[set[int]]], bool],
-    *,
-    needs_item: bool = False,
+    arguments: Sequence[Datum], test: Callable[[list[set[int]]], bool], *, needs_item: bool = False
 ) -> Datum:
     """Return what a test says of the sets of codes of each row; NULL where a list is NULL."""
     lists = 1 if needs_item else 2

@@ -41,10 +41,7 @@ _PACKED: Final = 128
 """So many positions are packed together."""
 _NO_DELETIONS: Final = bytes.fromhex("3a30000000000000")
 _TOKENS: Final = {"token_set_format": "fst"}
-_POSITIONS: Final = {
-    "positions_layout": "shared_stream_v2",
-    "positions_codec": "packed_delta_v1",
-}
+_POSITIONS: Final = {"positions_layout": "shared_stream_v2", "positions_codec": "packed_delta_v1"}
 
 
 @dataclass(frozen=True, slots=True)

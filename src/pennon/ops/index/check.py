@@ -51,9 +51,7 @@ class WrongIndex:
 
 
 def wrong_segments(
-    snapshot: Snapshot,
-    segments: Sequence[Index] | None = None,
-    most_fragments: int | None = None,
+    snapshot: Snapshot, segments: Sequence[Index] | None = None, most_fragments: int | None = None
 ) -> Iterator[WrongIndex]:
     """Yield segments that do not name some rows of a sample, by default of all indices.
 

@@ -133,11 +133,7 @@ class VectorBuild(IndexBuild):
 
     @classmethod
     def _untrained(
-        cls,
-        snapshot: Snapshot,
-        path: str,
-        name: str,
-        fragments: Sequence[Fragment] | None,
+        cls, snapshot: Snapshot, path: str, name: str, fragments: Sequence[Fragment] | None
     ) -> VectorBuild:
         leaf = leaf_of(snapshot.manifest.schema, path)
         build = cls(snapshot, name, KIND.details, path, leaf.id)

@@ -21,6 +21,7 @@ from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import plan_compact
 from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import plan_index
+from pennon.ops.index.request import IndexRequest
 from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import VectorShuffle
 from pennon.ops.rows.change_rows import plan_change
@@ -57,7 +58,9 @@ def answers(snapshot: Snapshot) -> list[tuple[Any, Any]]:
     compact = plan_compact(snapshot, CompactOptions(target_rows_per_fragment=1000))
     schema = pa.schema([("id", pa.int64())])
     write = TableWrite(plan_write(snapshot.store, schema, WriteMode.OVERWRITE).task)
-    vectors = VectorBuild.plan(snapshot, "v", "IVF_FLAT", "v_idx", {"num_partitions": 1})
+    vectors = VectorBuild.plan(
+        IndexRequest(snapshot, "v", "IVF_FLAT", "v_idx", {"num_partitions": 1})
+    )
     build = vectors.train(THREADS)
     part = VectorShuffle(build, (), 1).write
     index = plan_index(snapshot, "id", "BTREE", "id_idx", {})

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -38,14 +39,14 @@ from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
 from pennon.index.vector.build.train import Done
-from pennon.ops.index.column import (
+from pennon.ops.index.request import (
+    IndexRequest,
     check_parameters,
     check_type,
     groups_of,
     groups_of_index,
     leaf_of,
     leaf_of_index,
-    new_name,
     path_of,
 )
 from pennon.scan.plan.moved_rows import covered_now, has_all, moved_rows
@@ -63,7 +64,6 @@ from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 from pennon.table.indices_wire import (
     parse_index_bytes,
-    parse_indices,
     rewritten,
     serialize_index_bytes,
 )
@@ -84,6 +84,17 @@ class Builder(Protocol):
 
     def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
         """Make one segment of several; raises as `IndexBuild.merge` does."""
+
+
+class Origin(Enum):
+    """Where the parameters come from for an index like another one."""
+
+    FILES = auto()
+    """Its files, which also have what it was trained to."""
+    RETRAINED = auto()
+    """Its files; the new one is trained anew."""
+    DETAILS = auto()
+    """The details of its entry, for files that cannot be read; the new one is trained anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +120,16 @@ class IndexBuild:
     is_part: bool = False
 
     @classmethod
-    def plan(
-        cls,
-        snapshot: Snapshot,
-        column: str,
-        kind: str,
-        name: str | None,
-        parameters: Mapping[str, Any],
-        fragments: Sequence[Fragment] | None = None,
-    ) -> IndexBuild:
-        """Plan an index of all fragments, or of some, under a new name if none is given.
+    def plan(cls, wanted: IndexRequest) -> IndexBuild:
+        """Plan an index, under a new name if none is given.
 
         Raises UnsupportedError for a kind that is not known, NoColumnError, ColumnTypeError, ArgumentError for
         parameters that the kind does not have.
         """
-        chosen = kind_called(kind)
-        if name is None:
-            ending = chosen.parameters.name_ending(parameters)
-            leaf = leaf_of(snapshot.manifest.schema, column)
-            indices = parse_indices(snapshot.manifest.indices)
-            name = new_name(snapshot.manifest.schema, leaf, chosen.details, indices, ending)
-        return _planned(snapshot, column, chosen, name, parameters, fragments)
+        kind, parameters, snapshot = kind_called(wanted.kind), wanted.parameters, wanted.snapshot
+        ending = kind.parameters.name_ending(parameters)
+        name = wanted.name_or_new(kind.details, wanted.indices, ending)
+        return _planned(snapshot, wanted.column, kind, name, parameters, wanted.fragments)
 
     @classmethod
     def plan_like(
@@ -137,9 +137,7 @@ class IndexBuild:
         snapshot: Snapshot,
         like: Index,
         fragments: Sequence[Fragment] | None,
-        *,
-        with_parameters: bool = True,
-        retrain: bool = False,  # noqa: ARG003 - most kinds learn nothing
+        origin: Origin = Origin.FILES,
     ) -> IndexBuild:
         """See `pennon.ops.index.create.plan_like`."""
         cls.check_entry(snapshot, like)
@@ -147,7 +145,7 @@ class IndexBuild:
         path = path_of(schema, leaf_of_index(schema, like))
         found = kind.parameters.of_details(b"" if like.details is None else like.details[1])
         build = _planned(snapshot, path, kind, like.name, found, fragments)
-        if not with_parameters:
+        if origin is Origin.DETAILS:
             return build
         found = kind.parameters.of_files(build.files(like))
         return _planned(snapshot, path, kind, like.name, found, fragments)

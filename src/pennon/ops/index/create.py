@@ -12,11 +12,11 @@ from pennon.errors import ArgumentError, FormatError, IndexExistsError, Unsuppor
 from pennon.index.kinds import kind_called
 from pennon.index.vector.kind import KIND as VECTOR
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import Builder, IndexBuild
+from pennon.ops.index.build import Builder, IndexBuild, Origin
 from pennon.ops.index.builders import THREADS, Watched
-from pennon.ops.index.column import leaf_of
 from pennon.ops.index.json_build import JsonBuild
 from pennon.ops.index.progress import Watch
+from pennon.ops.index.request import IndexRequest, leaf_of
 from pennon.ops.index.vector_build import VectorBuild
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
@@ -73,8 +73,8 @@ def plan_index(
     """Plan an index, under a name of its own if none is given; raises what `IndexBuild.plan` does."""
     check_index_name(name or "")
     details = JSON_DETAILS if kind.upper() == "JSON" else kind_called(kind).details
-    build = _BUILDS.get(details, IndexBuild)
-    return build.plan(snapshot, column, kind, name, parameters, fragments)
+    wanted = IndexRequest(snapshot, column, kind, name, parameters, fragments)
+    return _BUILDS.get(details, IndexBuild).plan(wanted)
 
 
 def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
@@ -135,21 +135,13 @@ def plan_like(
     snapshot: Snapshot,
     like: Index,
     fragments: Sequence[Fragment] | None,
-    *,
-    with_parameters: bool = True,
-    retrain: bool = False,
+    origin: Origin = Origin.FILES,
 ) -> IndexBuild:
     """Return the plan of an index like another one: of its column, kind and parameters.
 
-    Those are in its files, with what it was trained to unless ``retrain``; without ``with_parameters`` they are what its
-    details say.
-
     Raises FormatError if its entry does not fit the column, UnsupportedError for a kind that Pennon does not make.
     """
-    build = _build_of(like)
-    return build.plan_like(
-        snapshot, like, fragments, with_parameters=with_parameters, retrain=retrain
-    )
+    return _build_of(like).plan_like(snapshot, like, fragments, origin)
 
 
 def fits_column(snapshot: Snapshot, index: Index) -> bool:

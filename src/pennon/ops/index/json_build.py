@@ -20,14 +20,14 @@ from pennon.index.kind import Kind
 from pennon.index.kinds import KINDS, kind_called, kind_of_details
 from pennon.index.row_map import RowMap
 from pennon.index.text.documents import is_json
-from pennon.ops.index.build import Builder, IndexBuild
-from pennon.ops.index.column import (
+from pennon.ops.index.build import Builder, IndexBuild, Origin
+from pennon.ops.index.request import (
+    IndexRequest,
     check_parameters,
     check_type,
     groups_of_index,
     leaf_of,
     leaf_of_index,
-    new_name,
     path_of,
 )
 from pennon.scan.read.tasks import plan_tasks
@@ -35,7 +35,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.indices_wire import parse_indices
 from pennon.table.json_index_wire import json_details, json_target
 
 _WHOLE: Final = 1 << 63
@@ -92,24 +91,12 @@ class JsonBuild(IndexBuild):
     values_type: pa.DataType = _TYPES[str]
 
     @classmethod
-    def plan(
-        cls,
-        snapshot: Snapshot,
-        column: str,
-        kind: str,
-        name: str | None,
-        parameters: Mapping[str, Any],
-        fragments: Sequence[Fragment] | None = None,
-    ) -> JsonBuild:
+    def plan(cls, wanted: IndexRequest) -> JsonBuild:
         """See `IndexBuild.plan`.  Raises ColumnTypeError for a column that is not of JSON."""
-        del kind
-        schema = snapshot.manifest.schema
-        choices = JsonChoices.of(parameters)
-        if name is None:
-            indices = parse_indices(snapshot.manifest.indices)
-            others = [each for each in indices if json_target(each)[0] != choices.path]
-            name = new_name(schema, leaf_of(schema, column), "", others)
-        return cls._planned(snapshot, column, name, choices, fragments)
+        choices = JsonChoices.of(wanted.parameters)
+        others = [each for each in wanted.indices if json_target(each)[0] != choices.path]
+        name = wanted.name_or_new("", others)
+        return cls._planned(wanted.snapshot, wanted.column, name, choices, wanted.fragments)
 
     @classmethod
     def plan_like(
@@ -117,9 +104,7 @@ class JsonBuild(IndexBuild):
         snapshot: Snapshot,
         like: Index,
         fragments: Sequence[Fragment] | None,
-        *,
-        with_parameters: bool = True,
-        retrain: bool = False,  # noqa: ARG003 - the type is that of the values
+        origin: Origin = Origin.FILES,
     ) -> JsonBuild:
         """See `IndexBuild.plan_like`."""
         cls.check_entry(snapshot, like)
@@ -127,7 +112,7 @@ class JsonBuild(IndexBuild):
         column = path_of(schema, leaf_of_index(schema, like))
         choices = JsonChoices(json_path or "", kind_of_details(target.type_name), {})
         build = cls._planned(snapshot, column, like.name, choices, fragments)
-        if not with_parameters:
+        if origin is Origin.DETAILS:
             return build
         return replace(build, parameters=dict(build.kind.parameters.of_files(build.files(like))))
 

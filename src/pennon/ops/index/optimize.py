@@ -12,7 +12,7 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
 from pennon.index.kinds import rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import Builder, carried
+from pennon.ops.index.build import Builder, Origin, carried
 from pennon.ops.index.builders import THREADS
 from pennon.ops.index.check import is_made_here, wrong_segments
 from pennon.ops.index.create import build_index, plan_like
@@ -125,7 +125,9 @@ def _remade(
     """Return the new segment of old ones and new fragments, and the segments that it stands for."""
     last = segments[-1]
     if retrain:
-        return build_index(plan_like(snapshot, last, None, retrain=True), builder), list(segments)
+        return build_index(plan_like(snapshot, last, None, Origin.RETRAINED), builder), list(
+            segments
+        )
     try:
         build = plan_like(snapshot, last, fresh).train(builder)
         return build.extended(last, old, builder), list(old)
@@ -134,7 +136,7 @@ def _remade(
         again = {number for each in replaced for number in _carried(snapshot, each)}
         again.update(each.id for each in fresh)
         chosen = [each for each in snapshot.manifest.fragments if each.id in again]
-        anew = plan_like(snapshot, last, chosen, with_parameters=False)
+        anew = plan_like(snapshot, last, chosen, Origin.DETAILS)
         return build_index(anew, builder), replaced
 
 

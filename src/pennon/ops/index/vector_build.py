@@ -29,9 +29,9 @@ from pennon.index.vector.model import Model
 from pennon.index.vector.rows import vector_type
 from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.settings import VectorSettings
-from pennon.ops.index.build import Builder, IndexBuild
+from pennon.ops.index.build import Builder, IndexBuild, Origin
 from pennon.ops.index.builders import THREADS
-from pennon.ops.index.column import groups_of, leaf_of, leaf_of_index, new_name, path_of
+from pennon.ops.index.request import IndexRequest, groups_of, leaf_of, leaf_of_index, path_of
 from pennon.ops.index.vector_arguments import Given, vector_arguments
 from pennon.ops.index.vector_sample import sample_vectors
 from pennon.scan.plan.moved_rows import covered_now
@@ -42,7 +42,6 @@ from pennon.schema.types import storage_type
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.indices_wire import parse_indices
 
 _SEGMENT_BYTES: Final = 256 * MIB
 """About so many bytes of vectors are coded for one segment, for FLAT holds them twice."""
@@ -68,23 +67,13 @@ class VectorBuild(IndexBuild):
     given: Given = _NONE_GIVEN
 
     @classmethod
-    def plan(
-        cls,
-        snapshot: Snapshot,
-        column: str,
-        kind: str,
-        name: str | None,
-        parameters: Mapping[str, Any],
-        fragments: Sequence[Fragment] | None = None,
-    ) -> VectorBuild:
+    def plan(cls, wanted: IndexRequest) -> VectorBuild:
         """See `IndexBuild.plan`; raises what `vector_arguments` does."""
-        schema = snapshot.manifest.schema
-        leaf = leaf_of(schema, column)
-        path = path_of(schema, leaf)
-        if name is None:
-            name = new_name(schema, leaf, KIND.details, parse_indices(snapshot.manifest.indices))
-        found = vector_arguments(path, storage_type(field_to_arrow(leaf).type), kind, parameters)
-        build = cls._untrained(snapshot, path, name, fragments)
+        leaf, snapshot = wanted.leaf, wanted.snapshot
+        path, column = path_of(snapshot.manifest.schema, leaf), field_to_arrow(leaf).type
+        found = vector_arguments(path, storage_type(column), wanted.kind, wanted.parameters)
+        name = wanted.name_or_new(KIND.details, wanted.indices)
+        build = cls._untrained(snapshot, path, name, wanted.fragments)
         return replace(build, settings=found.settings, given=found.given)
 
     @classmethod
@@ -93,9 +82,7 @@ class VectorBuild(IndexBuild):
         snapshot: Snapshot,
         like: Index,
         fragments: Sequence[Fragment] | None,
-        *,
-        with_parameters: bool = True,
-        retrain: bool = False,
+        origin: Origin = Origin.FILES,
     ) -> VectorBuild:
         """See `IndexBuild.plan_like`: with the model of the other index, or to be trained anew.
 
@@ -106,7 +93,7 @@ class VectorBuild(IndexBuild):
         path = path_of(schema, leaf_of_index(schema, like))
         build = cls._untrained(snapshot, path, like.name, fragments)
         settings = settings_of(like.details[1] if like.details else b"")
-        if retrain or not with_parameters:
+        if origin is not Origin.FILES:
             return replace(build, settings=settings or _settings_in_files(snapshot, like))
         model = open_stored(build.files(like)).model
         kind = vector_type(build.storage)

@@ -41,6 +41,7 @@ from pennon.io.store import Store
 from pennon.ops.commit import commit_on
 from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import check_name
+from pennon.ops.index.request import IndexRequest
 from pennon.ops.index.vector_build import VectorBuild
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
@@ -89,9 +90,8 @@ def _trained(
     arguments: Mapping[str, Any],
     fragments: Sequence[Fragment] | None,
 ) -> Model:
-    model = VectorBuild.plan(snapshot, column, kind, "", arguments, fragments).trained_model(
-        THREADS
-    )
+    wanted = IndexRequest(snapshot, column, kind, "", arguments, fragments)
+    model = VectorBuild.plan(wanted).trained_model(THREADS)
     if model is None:
         message = f"column {column} has too few vectors to train {kind} on"
         raise ArgumentError(message)
@@ -106,7 +106,7 @@ def plan_codes(
     fragments: Sequence[Fragment] | None = None,
 ) -> VectorBuild:
     """Plan an IVF_PQ index of given centroids and codebook; raises as `vector_arguments` does."""
-    build = VectorBuild.plan(snapshot, column, "IVF_PQ", name, arguments, fragments)
+    build = VectorBuild.plan(IndexRequest(snapshot, column, "IVF_PQ", name, arguments, fragments))
     given = build.given
     if given.centroids is None or given.codebook is None:
         message = "codes are made with centroids and a codebook"

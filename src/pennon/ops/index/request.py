@@ -1,8 +1,9 @@
-"""The column that an index is made of: its field, the parameters and types that a kind takes, its fragments in groups."""
+"""A request for an index: its column, kind and parameters, checked; its name; and its fragments in groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,10 +20,39 @@ from pennon.schema.types import storage_type
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
+from pennon.table.indices_wire import parse_indices
 
 SEGMENT_BYTES: Final = 512 << 20
 """About how much memory the values and row numbers of one segment take while it is made."""
 _NUMBER_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """An index that is wanted of a column: its kind as users call it, its parameters; ``fragments``: all, or some."""
+
+    snapshot: Snapshot
+    column: str
+    kind: str
+    name: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    fragments: Sequence[Fragment] | None = None
+
+    @property
+    def leaf(self) -> Field:
+        """Return the field of the column.  Raises NoColumnError."""
+        return leaf_of(self.snapshot.manifest.schema, self.column)
+
+    @property
+    def indices(self) -> Sequence[Index]:
+        """Return the indices of the table."""
+        return parse_indices(self.snapshot.manifest.indices)
+
+    def name_or_new(self, details: str, others: Iterable[Index], ending: str = "") -> str:
+        """Return the name, or a new one beside others; that of the same kind on the column is replaced."""
+        if self.name is not None:
+            return self.name
+        return new_name(self.snapshot.manifest.schema, self.leaf, details, others, ending)
 
 
 def check_parameters(kind: Kind, parameters: Mapping[str, Any]) -> None:

@@ -86,9 +86,10 @@ class Kind:
 
     ``rows_named`` gives all rows that the files of an index name; ``names_all``: these are all rows of the fragments
     that it was made of, also those without a value.  ``open`` takes the type of the table's column, too, and gives a
-    `ScalarIndex` if filters ask the kind; None if only a search of its own opens one.  ``answers``: whether an index of a version knows more of a condition than that
-    any row may pass.  ``finds``: which values of a sample a segment finds, for a kind that no filter asks; a few may be
-    missed.  ``statistics`` of a segment, given its files and the table's URI; by default the open index has them.
+    `ScalarIndex` if filters ask the kind; None if only a search of its own opens one.  ``answers``: whether an index of
+    a version knows more of a condition than that any row may pass.  ``finds``: which values of a sample a segment
+    finds, for a kind that no filter asks; a few may be missed.  ``statistics`` of a segment, given its files and the
+    table's URI; by default the open index has them.
 
     ``takes``: whether a column of a type can have one; ``types`` says which can, in words.  ``build`` makes one of
     values, ``merge`` one of several whose rows may have moved, unless ``by_zones``; both find the parameters in

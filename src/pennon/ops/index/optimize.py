@@ -125,9 +125,8 @@ def _remade(
     """Return the new segment of old ones and new fragments, and the segments that it stands for."""
     last = segments[-1]
     if retrain:
-        return build_index(plan_like(snapshot, last, None, Origin.RETRAINED), builder), list(
-            segments
-        )
+        build = plan_like(snapshot, last, None, Origin.RETRAINED)
+        return build_index(build, builder), list(segments)
     try:
         build = plan_like(snapshot, last, fresh).train(builder)
         return build.extended(last, old, builder), list(old)

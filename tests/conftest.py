@@ -97,9 +97,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkWork
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--part 2/3``: the second of three parts of a run."""
-    parser.addoption(
-        "--part", metavar="N/M", help="run part N of M, which take about the same time"
-    )
+    text = "run part N of M, which take about the same time"
+    parser.addoption("--part", metavar="N/M", type=_part, help=text)
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(text)
+    return number, count
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,7 +125,7 @@ def pytest_collection_modifyitems(
             item.add_marker(folder)
     yield  # -m and -k choose
     if config.option.part is not None:
-        number, count = map(int, config.option.part.split("/"))
+        number, count = config.option.part
         kept = set(part_of(items, [_seconds(item) for item in items], number, count))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
@@ -129,8 +135,9 @@ def pytest_collection_modifyitems(
 
 
 def _seconds(item: pytest.Item) -> float:
-    place = item.path.relative_to(HERE).as_posix()
-    return seconds_of(place, is_slow=item.get_closest_marker("slow") is not None)
+    module = item.path.relative_to(HERE).as_posix()
+    function = item.name.partition("[")[0]
+    return seconds_of(module, function, is_slow=item.get_closest_marker("slow") is not None)
 
 
 @pytest.fixture(autouse=True)

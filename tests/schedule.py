@@ -9,20 +9,27 @@ T = TypeVar("T")
 
 SLOW_SECONDS: Final[Mapping[str, float]] = {
     "engines": 120,
-    "faults": 5,
-    "faults/test_index_mutants.py": 120,
-    "faults/test_mutants_2_1.py": 240,
-    "faults/test_mutants_blobs.py": 120,
-    "faults/test_mutants_bounds.py": 120,
-    "faults/test_text_index_mutants.py": 60,
-    "faults/test_vector_index_mutants.py": 120,
-    "interop": 4,
+    "faults": 3,
+    "faults/test_index_mutants.py": 100,
+    "faults/test_mutants_2_1.py": 60,
+    "faults/test_mutants_2_1.py::test_20_000_mutants_of_what_only_2_2_has": 300,
+    "faults/test_mutants_blobs.py": 60,
+    "faults/test_simulation.py": 45,
+    "faults/test_vector_index_mutants.py": 100,
+    "interop": 1.5,
+    "interop/test_index_matrix.py::test_all_chains_that_begin_with_a_deferred_compaction": 120,
+    "interop/test_index_read.py": 30,
+    "interop/test_index_write.py": 30,
+    "interop/test_text_build.py": 30,
+    "interop/test_text_search.py": 30,
     "limits": 30,
     "property": 60,
-    "spark": 20,
+    "property/test_indexed_programs.py": 45,
+    "property/test_programs.py": 15,
+    "spark": 8,
     "unit": 20,
 }
-"""Seconds of one test marked ``slow``, by folder or module below tests, on two quiet cores."""
+"""Seconds of one test marked ``slow``, by folder, module or function below tests, on two quiet cores."""
 SECONDS: Final[Mapping[str, float]] = {
     "faults": 1,
     "interop": 0.2,
@@ -34,10 +41,11 @@ SECONDS: Final[Mapping[str, float]] = {
 """The same of any other test."""
 
 
-def seconds_of(place: str, *, is_slow: bool) -> float:
-    """Return about how long a test of a module takes, as its module or else its folder says."""
+def seconds_of(module: str, function: str, *, is_slow: bool) -> float:
+    """Return about how long a test takes, as its function, else its module, else its folder says."""
     table = SLOW_SECONDS if is_slow else SECONDS
-    return table.get(place, table.get(place.partition("/")[0], 1))
+    places = f"{module}::{function}", module, module.partition("/")[0]
+    return next((table[place] for place in places if place in table), 1)
 
 
 def part_of(items: Sequence[T], seconds: Sequence[float], number: int, count: int) -> list[T]:

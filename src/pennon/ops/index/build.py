@@ -87,7 +87,7 @@ class Builder(Protocol):
 
 
 class Origin(Enum):
-    """Where the parameters come from for an index like another one."""
+    """The source of the parameters of an index that is planned like another one."""
 
     FILES = auto()
     """Its files, which also have what it was trained to."""

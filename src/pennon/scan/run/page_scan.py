@@ -29,25 +29,32 @@ class BoundScan(Protocol):
     @property
     def query(self) -> BoundQuery:
         """Return what is read of stored columns, without tasks."""
+        ...
 
     @property
     def schema(self) -> pa.Schema:
         """Return the schema of what comes out."""
+        ...
 
     def read(self) -> pa.Table:
         """Return the rows; where there is a limit, chunks may be slices of larger ones."""
+        ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return the rows in batches; some may be slices of larger ones."""
+        ...
 
     def count(self) -> int:
         """Return how many rows come out."""
+        ...
 
     def explain(self, uri: str, *, verbose: bool) -> str:
         """Return the plan as text; ``verbose`` with how pages are read."""
+        ...
 
     def analyze(self, uri: str, *, counts: bool) -> str:
         """Run the scan, and return the plan with what was read and how long it took; ``counts``: rows are counted."""
+        ...
 
 
 class PageScan:

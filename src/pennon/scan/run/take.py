@@ -22,7 +22,13 @@ from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import reorder
 from pennon.errors import FormatError, OutOfRangeError, TooLargeError
-from pennon.scan.plan.take_plan import TWICE, FragmentColumns, TakePlan, fragment_numbers, live_ends
+from pennon.scan.plan.take_plan import (
+    TWICE,
+    FragmentColumns,
+    TakePlan,
+    fragment_numbers,
+    live_ends,
+)
 from pennon.scan.read.batches import empty_batch
 from pennon.scan.read.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader, one_array, read_together

@@ -60,9 +60,9 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles engines ## run the slow tests as well, and the kernels with sanitizers
-	@$(PYTEST) --timeout 3600 $(ARGS)
-	@$(if $(ARGS),,scripts/sanitize.sh)
+test-all: old-oracles engines ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
+	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 
 .PHONY: asan
 asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+from tests.schedule import part_of, seconds_of
 
 HERE = Path(__file__).parent
 THOROUGH = frozenset(
@@ -93,8 +95,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkWork
     return OneSparkWorker(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, and put Spark's first: they are one long queue on one worker."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--part 2/3``: the second of three parts of a run."""
+    text = "run part N of M, which take about the same time"
+    parser.addoption("--part", metavar="N/M", type=_part, help=text)
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(text)
+    return number, count
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Mark tests by their folder; of those that run choose a part, and put Spark's first, then the longest.
+
+    Spark's are one long queue on one worker, in the order of their modules.
+    """
     for item in items:
         place = item.path.relative_to(HERE)
         folder = place.parts[0]
@@ -102,7 +123,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("thorough")
         if folder in {"spark", "interop"}:
             item.add_marker(folder)
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    yield  # -m and -k choose
+    if config.option.part is not None:
+        number, count = config.option.part
+        kept = set(part_of(items, [_seconds(item) for item in items], number, count))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
+    items.sort(
+        key=lambda item: -_seconds(item) if item.get_closest_marker("spark") is None else -1e9
+    )
+
+
+def _seconds(item: pytest.Item) -> float:
+    module = item.path.relative_to(HERE).as_posix()
+    function = item.name.partition("[")[0]
+    return seconds_of(module, function, is_slow=item.get_closest_marker("slow") is not None)
 
 
 @pytest.fixture(autouse=True)

@@ -255,5 +255,6 @@ def test_details_that_cannot_be_read(tmp_path: Path) -> None:
     for details in (b"", b"\x0a\xff", b"\x08\x01\x10\x02", index.details[1][:-9]):
         bad = replace(index, details=(index.details[0], details))
         assert json_target(bad) == ("", bad)
-    assert json_target(replace(index, details=None)) is None
+    blank = replace(index, details=None)
+    assert json_target(blank) == (None, blank)
     assert rows(folder, condition)

@@ -16,6 +16,9 @@ import pytest
 import pennon
 from pennon import ops
 from pennon.file import LanceFileReader
+from pennon.ops.index.builders import THREADS
+from pennon.ops.index.request import IndexRequest
+from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import VectorShuffle
 from pennon.scan.read.tasks import plan_tasks
 
@@ -61,7 +64,9 @@ def again(task: T) -> T:
 def create_in_parts(uri: str, kind: str, per_part: int, **arguments: Any) -> None:
     """Make an index as executors do; each task runs twice, and blocks come in any order."""
     snapshot = pennon.dataset(uri)._snapshot
-    build = ops.plan_vector_index(snapshot, "vec", kind, "vec_idx", arguments)
+    build = VectorBuild.plan(IndexRequest(snapshot, "vec", kind, "vec_idx", arguments)).train(
+        THREADS
+    )
     pieces = [
         replace(task, start=start, end=min(start + 170, task.end))
         for task in plan_tasks(snapshot)

@@ -13,11 +13,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 uri = click.argument("uri", metavar="TABLE")
 at = click.option("--at", type=int, help="The version to look at; the newest if not given.")
 storage_option = click.option(
-    "--storage-option",
-    "-s",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Given to the object store.",
+    "--storage-option", "-s", multiple=True, metavar="KEY=VALUE", help="Given to the object store."
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
 

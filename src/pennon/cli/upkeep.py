@@ -115,10 +115,7 @@ def clean(
     table = _open(uri, storage_option)
     if delete:
         stats = table.cleanup_old_versions(
-            older_than,
-            retain,
-            delete_unverified=unverified,
-            error_if_tagged_old_versions=False,
+            older_than, retain, delete_unverified=unverified, error_if_tagged_old_versions=False
         )
         if not quiet:
             say(f"{uri}: deleted {_describe(stats)}")

@@ -15,10 +15,7 @@ from pennon.compat.arrow_bases import ArrowFragment
 from pennon.core.interpreter_end import check_imports_work
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment_columns import FragmentColumns
-from pennon.dataset.metadata import (
-    DataFile,
-    FragmentMetadata,
-)
+from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import NotFoundError, UnsupportedError

@@ -186,11 +186,7 @@ class IndicesBuilder:
         return {"ivf_centroids": ivf.centroids, "pq_codebook": pq.codebook}
 
     def assign_ivf_partitions(
-        self,
-        ivf_model: IvfModel,
-        accelerator: Any = None,
-        *,
-        output_uri: str | None = None,
+        self, ivf_model: IvfModel, accelerator: Any = None, *, output_uri: str | None = None
     ) -> str:
         """Refuse: without an accelerator, `transform_vectors` finds the partitions as it goes."""
         del ivf_model, accelerator, output_uri

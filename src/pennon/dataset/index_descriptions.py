@@ -22,11 +22,8 @@ from pennon.errors import (
 from pennon.index import kinds
 from pennon.index.base import OpenIndex
 from pennon.index.files import IndexFiles, made_now
-from pennon.index.text import kind as text
 from pennon.index.text.inverted import Inverted
-from pennon.index.text.registry_entry import shown_of
 from pennon.index.vector.build.opened_index import StoredIndex, open_stored
-from pennon.index.vector.build.statistics import vector_details_of, vector_statistics
 from pennon.index.vector.rows import as_array
 from pennon.scan.plan.index_lookup import open_index
 from pennon.scan.plan.known_indices import known_indices, why_not_asked
@@ -105,22 +102,18 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 
 def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
-    """Return why an index is not asked, if it is not; else the settings of a full-text index."""
+    """Return what the details of an index say, and why an index is not asked, if it is not."""
     told = {index.uuid: index for index in known_indices(snapshot)}
     whys = [_why(snapshot, told[index.uuid]) for index in segments]
     why = next((why for why in whys if why is not None), None)
     found = {} if why is None else {"not_asked": why}
-    first = segments[0]
-    if first.details is None:
+    path, first = json_target(segments[0])
+    if path is not None:
+        return {"path": path, "target_details": {}, **found}
+    kind = kinds.kind_of(first)
+    if kind is None or first.details is None:
         return found
-    if first.is_vector:
-        return {**vector_details_of(first.details[1]), **found}
-    json = json_target(first)
-    if json is not None:
-        return {"path": json[0], "target_details": {}, **found}
-    return (
-        shown_of(first.details[1]) if first.type_name == text.KIND.details and not found else found
-    )
+    return {**kind.parameters.shown(first.details[1]), **found}
 
 
 def _why(snapshot: Snapshot, index: Index) -> str | None:
@@ -150,7 +143,7 @@ def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
     every = frozenset().union(*covered)
     rows = {each.id: live_row_count(snapshot, each) for each in manifest.fragments}
     known = [_said(snapshot, segment) for segment in segments]
-    _, first = json_target(segments[0]) or ("", segments[0])
+    _, first = json_target(segments[0])
     return {
         "index_type": kind_of(first)[1],
         "name": name,
@@ -245,9 +238,10 @@ def _segments(snapshot: Snapshot, name: str) -> list[Index]:
 
 def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     """Return what a segment says of itself; nothing, if it cannot be read."""
+    kind = kinds.kind_of(segment)
     try:
-        if segment.is_vector:
-            return vector_statistics(_files(snapshot, segment), segment.uuid, snapshot.store.uri)
+        if kind is not None and kind.statistics is not None:
+            return dict(kind.statistics(_files(snapshot, segment), snapshot.store.uri))
         opened = _opened(snapshot, segment)
     except (FormatError, NotFoundError, UnsupportedError):
         return {}
@@ -255,10 +249,15 @@ def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
 
 
 def _opened(snapshot: Snapshot, segment: Index) -> OpenIndex | None:
-    """Return a segment of an index; None for a kind that Pennon does not read."""
+    """Return a segment of an index; None for a kind that Pennon does not read, or that only a search opens."""
     kind = kinds.kind_of(segment)
     fields = {each.id: each for each in snapshot.manifest.schema.walk()}
-    if kind is None or len(segment.field_ids) != 1 or segment.field_ids[0] not in fields:
+    if (
+        kind is None
+        or kind.open is None
+        or len(segment.field_ids) != 1
+        or segment.field_ids[0] not in fields
+    ):
         return None
     column = field_to_arrow(fields[segment.field_ids[0]]).type
     return open_index(snapshot, segment, kind, column)

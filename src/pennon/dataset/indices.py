@@ -20,7 +20,6 @@ from pennon.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from pennon.dataset.operation import Index
-    from pennon.ops.index.build import IndexBuild
     from pennon.ops.index.progress import IndexProgress
     from pennon.table import indices as table_indices
 
@@ -68,6 +67,9 @@ class DatasetIndices(DatasetIndexReads):
         """
         parameters |= text_options(format_version, document_granularity)
         kind, chosen = chosen_kind(index_type, parameters)
+        if ops.is_vector_kind(kind):
+            message = f"create_scalar_index makes no index of kind {kind!r}; create_index does"
+            raise UnsupportedError(message)
         if fragment_ids is not None:
             fragments = ops.fragments_of(self._snapshot, fragment_ids)
             ops.build_parts(self._snapshot, column, kind, name, chosen, fragments, index_uuid)
@@ -161,23 +163,18 @@ class DatasetIndices(DatasetIndexReads):
             return self
         if fragment_ids is not None:
             self.create_index_uncommitted(
-                only,
-                index_type,
-                name,
-                fragment_ids=fragment_ids,
-                index_uuid=index_uuid,
-                **given,
+                only, index_type, name, fragment_ids=fragment_ids, index_uuid=index_uuid, **given
             )
             return self
         self._turn_to(
-            ops.create_vector_index(
+            ops.create_index(
                 self._snapshot,
                 only,
-                index_type,
+                ops.vector_kind(index_type),
                 name,
                 replace=replace,
                 train=train,
-                arguments=given,
+                parameters=given,
                 index_uuid=index_uuid,
                 watch=progress_callback,
             )
@@ -243,13 +240,9 @@ class DatasetIndices(DatasetIndexReads):
             del vectors["metric"]
         kind, chosen = chosen_kind(index_type, {**present(vectors), **parameters})
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
-        build: IndexBuild
+        build = ops.plan_index(self._snapshot, only, kind, name, chosen, fragments)
         if ops.is_vector_kind(kind):
-            build = ops.plan_vector_index(
-                self._snapshot, only, kind, name, chosen, fragments, replace=False
-            )
-        else:
-            build = ops.plan_index(self._snapshot, only, kind, name, chosen, fragments)
+            ops.check_name(self._snapshot, build, replace=False)
         if index_uuid is not None:
             build = ops.in_folder(build, index_uuid)
         return _shown(ops.build_index(build))

@@ -11,12 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pennon import ops
-from pennon.compat.arguments import (
-    check_arrow_options,
-    check_columns,
-    row_ids,
-    row_numbers,
-)
+from pennon.compat.arguments import check_arrow_options, check_columns, row_ids, row_numbers
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
 from pennon.dataset.fragment import LanceFragment
@@ -339,10 +334,7 @@ class LanceDataset(
         return pa.Table.from_batches(take_batches(take, row_numbers(indices)))
 
     def _take_rows(
-        self,
-        row_ids_or_addresses: Any,
-        columns: list[str] | dict[str, str] | None = None,
-        **_: Any,
+        self, row_ids_or_addresses: Any, columns: list[str] | dict[str, str] | None = None, **_: Any
     ) -> pa.Table:
         """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
         plan = plan_take(self._snapshot, check_columns(columns))

@@ -22,7 +22,8 @@ from pennon.ops.columns.checkpoint import Checkpoint, CheckpointedTask
 from pennon.ops.columns.column_sources import FollowingRows, FunctionColumns
 from pennon.ops.columns.merge import plan_merge
 from pennon.ops.columns.names import find_column
-from pennon.ops.columns.task import FragmentTask, run_columns
+from pennon.ops.columns.task import ColumnsTask
+from pennon.ops.run_tasks import run_tasks
 from pennon.ops.source import as_reader
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.read.execute import Scan, read_batches
@@ -45,7 +46,7 @@ class NewColumns:
     checkpoint: Checkpoint | None = None
 
     @property
-    def task(self) -> FragmentTask | None:
+    def task(self) -> ColumnsTask | CheckpointedTask | None:
         """Return what writes the columns of a fragment; None if nothing is to be written."""
         task = self.plan.task
         if task is None or self.checkpoint is None:
@@ -71,7 +72,8 @@ class NewColumns:
         """Write the columns of all fragments; return the fragments."""
         if self.task is None or self.plan.task is None:
             return list(self.plan.fragments)
-        fragments = run_columns(self.task, "Adding columns", self.plan.task.threads)
+        task, threads = self.task, self.plan.task.threads
+        fragments = run_tasks(task, task.count, what="Adding columns", threads=threads)
         self._check_end()
         return fragments
 

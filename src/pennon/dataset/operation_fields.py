@@ -125,10 +125,7 @@ _OFFSETS = Converter(
     lambda it: {int(number): bitmap for number, bitmap in it.items()} or None,
 )
 _COVERED = Converter(lambda it: frozenset(map(FragmentId, it)), lambda it: set(it or ()))
-_TIME = Converter(
-    lambda it: round(it.timestamp() * _MILLISECONDS),
-    table_indices.time_of,
-).optional
+_TIME = Converter(lambda it: round(it.timestamp() * _MILLISECONDS), table_indices.time_of).optional
 
 _INDEX_FILES = Converter(
     lambda it: tuple(table_indices.IndexFile(each.path, each.size_bytes) for each in it or ()),
@@ -147,9 +144,7 @@ _OPERATION = Converter(
 )
 
 FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[FieldMapping]] = {
-    (LanceOperation.Append, table.Append): [
-        FieldMapping("fragments", "fragments", _FRAGMENTS),
-    ],
+    (LanceOperation.Append, table.Append): [FieldMapping("fragments", "fragments", _FRAGMENTS)],
     (LanceOperation.Overwrite, table.Overwrite): [
         FieldMapping("new_schema", "schema", _SCHEMA),
         FieldMapping("fragments", "fragments", _FRAGMENTS),
@@ -179,9 +174,7 @@ FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[FieldMapping]] = {
         FieldMapping("schema", "schema", _SCHEMA),
         FieldMapping("preserves_nullability", "preserves_nullability"),
     ],
-    (LanceOperation.Restore, table.Restore): [
-        FieldMapping("version", "version", _VERSION),
-    ],
+    (LanceOperation.Restore, table.Restore): [FieldMapping("version", "version", _VERSION)],
     (LanceOperation.Clone, table.Clone): [
         FieldMapping("is_shallow", "is_shallow"),
         FieldMapping("ref_name", "ref_name"),
@@ -227,7 +220,7 @@ FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[FieldMapping]] = {
     (LanceOperation.DataReplacement, table.DataReplacement): [
         FieldMapping(
             "replacements", "replacements", _parts(LanceOperation.DataReplacementGroup).many
-        ),
+        )
     ],
     (LanceOperation.DataReplacementGroup, table.Replacement): [
         FieldMapping("fragment_id", "fragment_id", _FRAGMENT_ID),

@@ -23,7 +23,6 @@ class PageIndex(Protocol):
     @property
     def size_bytes(self) -> int:
         """Return how much memory it takes."""
-        ...
 
 
 class SearchCache:

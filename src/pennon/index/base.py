@@ -45,36 +45,31 @@ class OpenIndex(Protocol):
     @property
     def size_bytes(self) -> int:
         """Return about how much memory the open index takes."""
-        ...
 
     @property
     def statistics(self) -> dict[str, Any]:
         """Return what `LanceDataset.index_statistics` says of a segment of this kind."""
-        ...
 
     def warm(self) -> None:
         """Read what searches will read, as far as that is remembered."""
-        ...
 
 
 class ScalarIndex(OpenIndex, Protocol):
     """An index over one column, or over the items of one, that filters ask.
 
     Conditions name no other column than ``column``, and are of those that its kind answers
-    (`pennon.index.kind.ScalarKind`).
+    (`pennon.index.kind.Kind`).
     """
 
     @property
     def column(self) -> Column:
         """Return the column of the conditions: its type is that of the table's column."""
-        ...
 
     def search(self, question: Question) -> Selection:
         """Return the rows for which the condition of a question is true, by their addresses or ids as they are stored.
 
         Rows that are not in the index are in neither set.  Raises FormatError if the files are damaged.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,12 +40,10 @@ class Opened(Protocol):
     @property
     def data(self) -> OpenedFile:
         """Return the file."""
-        ...
 
     @property
     def source(self) -> ObjectReader:
         """Return the object."""
-        ...
 
 
 class Remember(Protocol):
@@ -56,7 +54,6 @@ class Remember(Protocol):
 
         None is not remembered.
         """
-        ...
 
 
 class Parts(Protocol):
@@ -64,11 +61,9 @@ class Parts(Protocol):
 
     def get_each(self, keys: Sequence[Hashable], /) -> list[Any | None]:
         """Return the values of keys, None for each that is not known."""
-        ...
 
     def put(self, key: Hashable, value: T, size_bytes: int, /) -> T:
         """Remember a value, and return it; or the one that the key has already."""
-        ...
 
 
 def made_now(_key: object, make: Callable[[], T], _weigh: object) -> T:
@@ -90,7 +85,6 @@ class Watch(Protocol):
 
     def count(self, path: str, requests: Sequence[ByteRequest]) -> None:
         """Take note of one round of reads."""
-        ...
 
     def part(
         self,
@@ -100,7 +94,6 @@ class Watch(Protocol):
         weigh: Callable[[T], int],
     ) -> T:
         """Return a part of an index, and take note whether it was known; it may be made anew all the same."""
-        ...
 
 
 _WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)

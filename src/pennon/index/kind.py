@@ -11,14 +11,17 @@ from enum import Enum, auto
 from importlib import import_module
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import types as t
 
+from pennon.errors import UnsupportedError
 from pennon.expr.tree import Expression
 from pennon.index.base import OpenIndex, Values
 from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.row_set import RowSet
+from pennon.index.row_set import Numbers, RowSet
 
 
 class RowNames(Enum):
@@ -47,8 +50,8 @@ class Parameters:
 
     ``names``: all that there are.  ``check`` raises if these, or their values, or the column's type cannot be; without
     it only names are checked.  ``of_files`` are those that an old index was made with, ``of_details`` those that a
-    details message says, ``to_details`` is the message of some.  ``name_ending``: what a name of an index has behind
-    the column's.
+    details message says, ``to_details`` is the message of some.  ``shown``: how `LanceDataset.describe_indices` shows a
+    details message.  ``name_ending``: what a name of an index has behind the column's.
     """
 
     names: frozenset[str] = frozenset()
@@ -56,56 +59,75 @@ class Parameters:
     of_files: Callable[[IndexFiles], Mapping[str, Any]] = lambda _: {}
     of_details: Callable[[bytes], Mapping[str, Any]] = lambda _: {}
     to_details: Callable[[Mapping[str, Any]], bytes] = lambda _: b""
+    shown: Callable[[bytes], Mapping[str, Any]] = lambda _: {}
     name_ending: Callable[[Mapping[str, Any]], str] = lambda _: ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """The values of some rows, and a segment of an index that should name these rows.
+
+    ``present`` turns row numbers of the segment into the present ones of the rows that are there, and says which these are.
+    """
+
+    files: IndexFiles
+    type: pa.DataType
+    values: Values
+    present: Callable[[Numbers], tuple[Numbers, NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Kind:
-    """The facts that every kind of index has.
+    """A kind of index: how one is described, asked, built and merged.
 
-    ``details``: the name of the message of its details.  ``user_names``: what users call it, the usual name first.
-    ``reads``: the newest version that is read.  ``rows_named`` gives all rows that the files of an index name.
-    """
+    ``details``: the name of the message of its details; ``package``: where that message is.  ``user_names``: what users
+    call it, the usual name first; ``name``: what plans call it.  ``reads``: the newest version that is read.
+    ``writes`` gives the version of an index that is made, if that is not ``reads``.
 
-    details: str
-    user_names: tuple[str, ...]
-    names_rows_by: RowNames
-    reads: int
-    rows_named: Callable[[IndexFiles], RowSet]
-    lookup_cost: LookupCost = LookupCost.NONE
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ScalarKind(Kind):
-    """A kind of index of the values of a column, or of their words, and how one is asked and made.
-
-    ``name`` as plans show it.  ``open`` takes the type of the table's column, too, and gives a `ScalarIndex` if filters
-    ask the kind.  ``answers``: whether an index of a version knows more of a condition than that any row may pass.
-    ``names_all``: an index names all rows of the fragments that it was made of, also those without a value.
+    ``rows_named`` gives all rows that the files of an index name; ``names_all``: these are all rows of the fragments
+    that it was made of, also those without a value.  ``open`` takes the type of the table's column, too, and gives a
+    `ScalarIndex` if filters ask the kind; None if only a search of its own opens one.  ``answers``: whether an index of
+    a version knows more of a condition than that any row may pass.  ``finds``: which values of a sample a segment
+    finds, for a kind that no filter asks; a few may be missed.  ``statistics`` of a segment, given its files and the
+    table's URI; by default the open index has them.
 
     ``takes``: whether a column of a type can have one; ``types`` says which can, in words.  ``build`` makes one of
-    values, ``merge`` one of several whose rows may have moved, unless ``by_zones``.  ``writes`` gives the version of an
-    index that is made, if that is not ``reads``.  ``package``: where its details message is.  ``row_bytes``: about how
-    much memory a row takes while the index is made, beside its value.
+    values, ``merge`` one of several whose rows may have moved, unless ``by_zones``; both find the parameters in
+    `NewFiles`.  ``row_bytes``: about how much memory a row takes while the index is made, beside its value.
     ``may_be_json_target``: whether one can be made of what lies at a path of a JSON column; ``tells_type``: whether its
     files tell the type of its values, without which an index on a path is not asked.
     """
 
     name: str
-    open: Callable[[IndexFiles, pa.DataType], OpenIndex]
-    answers: Callable[[Expression, int], bool]
+    details: str
+    package: str = "lance.table"
+    user_names: tuple[str, ...]
+    names_rows_by: RowNames
+    reads: int
+    writes: Callable[[Mapping[str, Any]], int] | None = None
+    rows_named: Callable[[IndexFiles], RowSet]
     names_all: bool = False
+    open: Callable[[IndexFiles, pa.DataType], OpenIndex] | None = None
+    answers: Callable[[Expression, int], bool] = lambda *_: False
+    finds: Callable[[Sample], list[bool]] | None = None
+    statistics: Callable[[IndexFiles, str], Mapping[str, Any]] | None = None
+    lookup_cost: LookupCost = LookupCost.NONE
     takes: Callable[[pa.DataType], bool]
     types: str
     build: Callable[[Iterable[Values], pa.DataType, NewFiles], None]
     merge: Callable[[Sequence[OldIndex], pa.DataType, NewFiles], None]
     by_zones: bool = False
     parameters: Parameters = Parameters()
-    writes: Callable[[Mapping[str, Any]], int] | None = None
-    package: str = "lance.table"
     row_bytes: int = 0
     may_be_json_target: bool = False
     tells_type: bool = True
+
+    def open_segment(self, files: IndexFiles, column: pa.DataType) -> OpenIndex:
+        """Open a segment.  Raises FormatError, NotFoundError or UnsupportedError if it cannot be read here."""
+        if self.open is None:
+            message = f"{files.folder}: only searches open an index of kind {self.name}"
+            raise UnsupportedError(message)
+        return self.open(files, column)
 
     def written_version(self, parameters: Mapping[str, Any], *, has_stable_row_ids: bool) -> int:
         """Return the version of an index that is made now: of addresses, if versions tell."""

@@ -38,7 +38,8 @@ class NewFiles:
     """The folder of a new index; what was written there is put down in ``written``.
 
     ``version`` is that of its files, ``parameters`` are what its maker chose.  ``first_partition``: what is written
-    are parts that will be merged, and this is the number of the first; None for a whole index.
+    are parts that will be merged, and this is the number of the first; None for a whole index.  ``is_segment``: it is
+    merged with others at once, so that what a merge makes anew, as graphs, can be left out.
     """
 
     store: Store
@@ -47,6 +48,7 @@ class NewFiles:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     written: list[IndexFile] = field(default_factory=list)
     first_partition: int | None = None
+    is_segment: bool = False
 
     @contextmanager
     def file(self, name: str, *columns: pa.Field[Any]) -> Iterator[DataFileWriter]:

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
-from pennon.errors import (
-    AlreadyExistsError,
-    Breadcrumb,
-    LanceError,
-    NotFoundError,
-    StoreError,
-)
+from pennon.errors import AlreadyExistsError, Breadcrumb, LanceError, NotFoundError, StoreError
 
 
 class os_errors:  # noqa: N801 - reads like what contextlib makes, and costs less
@@ -26,12 +19,7 @@ class os_errors:  # noqa: N801 - reads like what contextlib makes, and costs les
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         """Raise Pennon's error in place of the system's."""
         if error is None:
             return

@@ -148,8 +148,7 @@ class RemoteStore:
         """Return one contiguous range, by one request."""
         start, end = extent.position, extent.end
         found = self._read(
-            path,
-            lambda obstore, client: obstore.get_range(client, path, start=start, end=end),
+            path, lambda obstore, client: obstore.get_range(client, path, start=start, end=end)
         )
         buffer = pa.py_buffer(found)
         if buffer.size != extent.size_bytes:
@@ -309,10 +308,7 @@ class RemoteReader:
         """Answer one round of requests, coalesced and at once."""
         store, path = self._store, self._path
         fetcher = Fetcher(
-            path,
-            self._size_bytes,
-            store.limits,
-            lambda extent: store.read_extent(path, extent),
+            path, self._size_bytes, store.limits, lambda extent: store.read_extent(path, extent)
         )
         return fetcher.fetch(requests)
 

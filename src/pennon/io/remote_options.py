@@ -81,10 +81,7 @@ def parse_options(options: Mapping[str, str], knows: Callable[[str, str], bool])
     config = {}
     for key, value in lowered.items():
         name = _RENAMED.get(key, key)
-        if name in _NOT_NEEDED or name in {
-            "client_max_retries",
-            "client_retry_timeout",
-        }:
+        if name in _NOT_NEEDED or name in {"client_max_retries", "client_retry_timeout"}:
             continue
         if knows(name, value):
             config[name] = value

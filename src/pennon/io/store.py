@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import Protocol, Self
 
 import pyarrow as pa
@@ -37,24 +36,20 @@ class ObjectReader(Protocol):
     @property
     def path(self) -> str:
         """Return the path relative to the store's root."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Return the object's size."""
-        ...
 
     @property
     def is_mapped(self) -> bool:
         """Tell whether a `ByteRange` costs no copy and no I/O of its own (memory, memory map)."""
-        ...
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests, each with one buffer of exactly the bytes asked.
 
         Raises FormatError if a range lies outside the object, StoreError if the store fails.
         """
-        ...
 
 
 class ReaderAround:
@@ -86,32 +81,21 @@ class ObjectWriter(Protocol):
 
     def write(self, data: pa.Buffer | bytes | memoryview) -> None:
         """Append bytes."""
-        ...
 
     def tell(self) -> int:
         """Return how many bytes were written so far."""
-        ...
 
     def close(self) -> None:
         """Make the object durable and visible."""
-        ...
 
     def abort(self) -> None:
         """Give the object up; it never becomes visible under its name."""
-        ...
 
     def __enter__(self) -> Self:
         """Return the writer."""
-        ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the writer, or abort it when an exception is on its way."""
-        ...
 
 
 class Opens(Protocol):
@@ -122,21 +106,18 @@ class Opens(Protocol):
 
         Raises NotFoundError if there is none.
         """
-        ...
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object whose size is not known, in one request.
 
         Raises NotFoundError if there is none.
         """
-        ...
 
     def info(self, path: str) -> ObjectInfo:
         """Return what a listing says of an object, in one request.
 
         Raises NotFoundError if there is none.
         """
-        ...
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return what tells the bytes of an object from all others, without a request.
@@ -145,7 +126,6 @@ class Opens(Protocol):
         its identity.  Object stores go by the name and ``size_bytes``: names of data files hold a
         uuid.  Raises NotFoundError if there is no such object and that is known without a request.
         """
-        ...
 
 
 class Lists(Protocol):
@@ -153,14 +133,12 @@ class Lists(Protocol):
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under the folder ``prefix``, sorted by path; none is no error."""
-        ...
 
     def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yield path and size of the objects under a folder, sorted by path.
 
         The size is None where each object would have to be asked for it.
         """
-        ...
 
 
 class Writes(Protocol):
@@ -168,11 +146,9 @@ class Writes(Protocol):
 
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object."""
-        ...
 
     def put(self, path: str, data: bytes) -> None:
         """Write a small object whole, replacing what was there."""
-        ...
 
 
 class CreatesIfAbsent(Protocol):
@@ -184,7 +160,6 @@ class CreatesIfAbsent(Protocol):
         Raises AlreadyExistsError if it is taken, UnsupportedError if the store has no such
         primitive, StoreError if it failed or did not answer (it may then have landed).
         """
-        ...
 
 
 class Deletes(Protocol):
@@ -192,7 +167,6 @@ class Deletes(Protocol):
 
     def delete(self, path: str) -> None:
         """Delete an object; none is no error."""
-        ...
 
 
 class Store(Opens, Lists, Writes, CreatesIfAbsent, Deletes, Protocol):
@@ -201,9 +175,7 @@ class Store(Opens, Lists, Writes, CreatesIfAbsent, Deletes, Protocol):
     @property
     def uri(self) -> str:
         """Return the root as the user wrote it."""
-        ...
 
     @property
     def limits(self) -> FetchLimits | None:
         """Return how the store likes to be asked, None where to read is no request."""
-        ...

@@ -10,6 +10,7 @@ from pennon.names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from pennon.index.kinds import is_scalar_kind as is_scalar_kind
+    from pennon.index.kinds import is_vector_kind as is_vector_kind
     from pennon.ops.base_paths import add_bases as add_bases
     from pennon.ops.base_paths import trusting as trusting
     from pennon.ops.cleanup.drop import drop_table as drop_table
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pennon.ops.columns.update import update_columns as update_columns
     from pennon.ops.index.check import check_indices as check_indices
     from pennon.ops.index.create import build_index as build_index
+    from pennon.ops.index.create import check_name as check_name
     from pennon.ops.index.create import commit_segments as commit_segments
     from pennon.ops.index.create import create_index as create_index
     from pennon.ops.index.create import fragments_of as fragments_of
@@ -42,15 +44,13 @@ if TYPE_CHECKING:
     from pennon.ops.index.parts import build_parts as build_parts
     from pennon.ops.index.parts import merge_parts as merge_parts
     from pennon.ops.index.vector_arguments import given_arguments as given_arguments
-    from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
+    from pennon.ops.index.vector_arguments import vector_kind as vector_kind
     from pennon.ops.index.vector_steps import load_codes as load_codes
     from pennon.ops.index.vector_steps import plan_codes as plan_codes
     from pennon.ops.index.vector_steps import sort_codes as sort_codes
     from pennon.ops.index.vector_steps import train_centroids as train_centroids
     from pennon.ops.index.vector_steps import train_codebook as train_codebook
     from pennon.ops.index.vector_steps import write_codes as write_codes
-    from pennon.ops.index.vectors import create_vector_index as create_vector_index
-    from pennon.ops.index.vectors import plan_vector_index as plan_vector_index
     from pennon.ops.repair import repair_manifest as repair_manifest
     from pennon.ops.rows.delete import delete as delete
     from pennon.ops.rows.delete import truncate as truncate
@@ -77,72 +77,38 @@ if TYPE_CHECKING:
     from pennon.table.commit.migrate_naming import migrate_to_v2 as migrate_to_v2
 
 _HOMES: Final = {
-    "Alteration": "pennon.ops.columns.alterations",
-    "Pace": "pennon.ops.cleanup.run",
-    "Policy": "pennon.ops.cleanup.policy",
-    "add_bases": "pennon.ops.base_paths",
-    "trusting": "pennon.ops.base_paths",
-    "adopt_file": "pennon.ops.columns.column_file",
-    "all_files": "pennon.ops.cleanup.inventory",
-    "alter_columns": "pennon.ops.columns.alter",
-    "as_reader": "pennon.ops.source",
-    "bind_search": "pennon.ops.rows.find_rows",
-    "branches_of": "pennon.ops.versions.branches",
-    "clean": "pennon.ops.cleanup.run",
-    "clone_shallow": "pennon.ops.versions.branches",
-    "copy_table": "pennon.ops.versions.deep_clone",
-    "delete": "pennon.ops.rows.delete",
-    "describe_branch": "pennon.ops.versions.branches",
-    "describe_tag": "pennon.ops.versions.refs",
-    "drop_branch": "pennon.ops.versions.branches",
-    "drop_columns": "pennon.ops.columns.alter",
-    "build_index": "pennon.ops.index.create",
-    "check_indices": "pennon.ops.index.check",
-    "build_parts": "pennon.ops.index.parts",
-    "in_folder": "pennon.ops.index.create",
-    "merge_parts": "pennon.ops.index.parts",
-    "commit_segments": "pennon.ops.index.create",
-    "create_index": "pennon.ops.index.create",
-    "drop_index": "pennon.ops.index.drop",
-    "fragments_of": "pennon.ops.index.create",
-    "merge_segments": "pennon.ops.index.create",
-    "optimize_indices": "pennon.ops.index.optimize",
-    "plan_index": "pennon.ops.index.create",
-    "create_vector_index": "pennon.ops.index.vectors",
-    "is_scalar_kind": "pennon.index.kinds",
-    "given_arguments": "pennon.ops.index.vector_arguments",
-    "is_vector_kind": "pennon.ops.index.vector_arguments",
-    "plan_vector_index": "pennon.ops.index.vectors",
-    "load_codes": "pennon.ops.index.vector_steps",
-    "plan_codes": "pennon.ops.index.vector_steps",
-    "sort_codes": "pennon.ops.index.vector_steps",
-    "train_centroids": "pennon.ops.index.vector_steps",
-    "train_codebook": "pennon.ops.index.vector_steps",
-    "write_codes": "pennon.ops.index.vector_steps",
-    "drop_table": "pennon.ops.cleanup.drop",
-    "drop_tag": "pennon.ops.versions.refs",
-    "find_rows": "pennon.ops.rows.find_rows",
-    "make_branch": "pennon.ops.versions.branches",
-    "migrate_to_v2": "pennon.table.commit.migrate_naming",
-    "move_tag": "pennon.ops.versions.refs",
-    "open_version": "pennon.ops.versions.refs",
-    "plan_alter": "pennon.ops.columns.alter",
-    "remove_rows": "pennon.ops.rows.deletion_vectors",
-    "repair_manifest": "pennon.ops.repair",
-    "restore": "pennon.ops.versions.branches",
-    "rows_at": "pennon.ops.rows.deletion_vectors",
-    "survey_of": "pennon.ops.cleanup.run",
-    "tag_version": "pennon.ops.versions.refs",
-    "tagged_version": "pennon.ops.versions.refs",
-    "tags_of": "pennon.ops.versions.refs",
-    "tracked_files": "pennon.ops.cleanup.inventory",
-    "truncate": "pennon.ops.rows.delete",
-    "update": "pennon.ops.rows.update",
-    "update_columns": "pennon.ops.columns.update",
-    "update_config": "pennon.ops.columns.settings",
-    "update_field_metadata": "pennon.ops.columns.settings",
-    "update_schema_metadata": "pennon.ops.columns.settings",
-    "update_table_metadata": "pennon.ops.columns.settings",
+    name: f"pennon.{home}"
+    for home, names in {
+        "index.kinds": "is_scalar_kind is_vector_kind",
+        "ops.base_paths": "add_bases trusting",
+        "ops.cleanup.drop": "drop_table",
+        "ops.cleanup.inventory": "all_files tracked_files",
+        "ops.cleanup.policy": "Policy",
+        "ops.cleanup.run": "Pace clean survey_of",
+        "ops.columns.alter": "alter_columns drop_columns plan_alter",
+        "ops.columns.alterations": "Alteration",
+        "ops.columns.column_file": "adopt_file",
+        "ops.columns.settings": "update_config update_field_metadata update_schema_metadata update_table_metadata",
+        "ops.columns.update": "update_columns",
+        "ops.index.check": "check_indices",
+        "ops.index.create": "build_index check_name commit_segments create_index fragments_of in_folder merge_segments plan_index",
+        "ops.index.drop": "drop_index",
+        "ops.index.optimize": "optimize_indices",
+        "ops.index.parts": "build_parts merge_parts",
+        "ops.index.vector_arguments": "given_arguments vector_kind",
+        "ops.index.vector_steps": "load_codes plan_codes sort_codes train_centroids train_codebook write_codes",
+        "ops.repair": "repair_manifest",
+        "ops.rows.delete": "delete truncate",
+        "ops.rows.deletion_vectors": "remove_rows rows_at",
+        "ops.rows.find_rows": "bind_search find_rows",
+        "ops.rows.update": "update",
+        "ops.source": "as_reader",
+        "ops.versions.branches": "branches_of clone_shallow describe_branch drop_branch make_branch restore",
+        "ops.versions.deep_clone": "copy_table",
+        "ops.versions.refs": "describe_tag drop_tag move_tag open_version tag_version tagged_version tags_of",
+        "table.commit.migrate_naming": "migrate_to_v2",
+    }.items()
+    for name in names.split()
 }
 
 __getattr__ = _lazy_names(__name__, _HOMES.keys(), _HOMES)

@@ -57,10 +57,7 @@ def known_dictionaries(store: Opens, manifest: Manifest) -> Mapping[FieldId, pa.
 
 
 def _missing(
-    store: Opens,
-    schema: Schema,
-    fragments: Sequence[Fragment],
-    known: Mapping[FieldId, pa.Array],
+    store: Opens, schema: Schema, fragments: Sequence[Fragment], known: Mapping[FieldId, pa.Array]
 ) -> Mapping[FieldId, pa.Array]:
     """Return the dictionaries that are not known and the same in all files that have the field."""
     found: dict[FieldId, pa.Array] = {}
@@ -76,10 +73,7 @@ def _dictionary_fields(schema: Schema) -> Iterator[Field]:
 
 
 def _collect(
-    store: Opens,
-    schema: Schema,
-    fragments: Iterable[Fragment],
-    known: Mapping[FieldId, pa.Array],
+    store: Opens, schema: Schema, fragments: Iterable[Fragment], known: Mapping[FieldId, pa.Array]
 ) -> Mapping[FieldId, pa.Array]:
     """Return the dictionaries of all files, and those that were known."""
     fields = {each.id: each for each in _dictionary_fields(schema)}

@@ -24,7 +24,6 @@ class Task(Protocol[R_co]):
 
     def run(self, number: int) -> R_co:
         """Do the piece of that number."""
-        ...
 
 
 def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = None) -> list[R]:

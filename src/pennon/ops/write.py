@@ -354,9 +354,7 @@ def new_file_name() -> str:
 
 
 def transaction_of(
-    plan: WritePlan,
-    fragments: Iterable[Fragment],
-    properties: Mapping[str, str] | None = None,
+    plan: WritePlan, fragments: Iterable[Fragment], properties: Mapping[str, str] | None = None
 ) -> Transaction:
     """Return what the commit of a plan will be, given the fragments of all its tasks."""
     new = tuple(fragments)

@@ -93,20 +93,16 @@ class RowSource(Protocol):
     @property
     def added(self) -> AddedColumns:
         """Return the columns that come with the rows."""
-        ...
 
     @property
     def cuts(self) -> bool:
         """Return whether `find` leaves out the rows before the offset, and beyond the limit."""
-        ...
 
     def find(self, limit: int | None, offset: int) -> Found:
         """Return the rows, best first; the limit and the offset are those of the scan."""
-        ...
 
     def steps(self, limit: int | None, offset: int) -> tuple[Plan, ...]:
         """Return the plan of `find`."""
-        ...
 
 
 SourceT = TypeVar("SourceT", bound=RowSource)

@@ -30,11 +30,9 @@ class Predicate(Protocol):
 
         Raises ArgumentError if it does not fit the schema.
         """
-        ...
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Return true for the rows that pass; false and NULL for the others."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

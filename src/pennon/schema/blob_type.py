@@ -18,12 +18,7 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
-from pennon.schema.blob_parts import (
-    DEDICATED_THRESHOLD,
-    INLINE_THRESHOLD,
-    PACK_THRESHOLD,
-    STORAGE,
-)
+from pennon.schema.blob_parts import DEDICATED_THRESHOLD, INLINE_THRESHOLD, PACK_THRESHOLD, STORAGE
 from pennon.schema.types import BLOB_V2, EXTENSION_METADATA, EXTENSION_NAME
 
 _FEWEST_PARTS: Final = 2

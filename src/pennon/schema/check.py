@@ -17,22 +17,10 @@ from pennon.schema.arrow import storage_field
 from pennon.schema.blob_parts import BLOB_PARTS
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
-from pennon.schema.version import (
-    DEFAULT_VERSION,
-    WRITABLE,
-    Ability,
-    FileVersion,
-    oldest_with,
-)
+from pennon.schema.version import DEFAULT_VERSION, WRITABLE, Ability, FileVersion, oldest_with
 
 RESERVED_NAMES = frozenset(
-    (
-        "_rowid",
-        "_rowaddr",
-        "_rowoffset",
-        "_row_created_at_version",
-        "_row_last_updated_at_version",
-    )
+    ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version")
 )
 BLOB = "lance-encoding:blob"
 _STRUCT_LIST = "fixed_size_list:struct:"

@@ -51,15 +51,12 @@ class Task(Protocol[W_contra, R]):
 
     def run(self, work: W_contra, /) -> R:
         """Do the work, and return the answer."""
-        ...
 
     def to_bytes(self, answer: R, /) -> bytes:
         """Return an answer as the bytes that come to the driver."""
-        ...
 
     def from_bytes(self, message: bytes, /) -> R:
         """Return the answer in bytes; raises FormatError."""
-        ...
 
 
 class SplitTask(Protocol):
@@ -67,7 +64,6 @@ class SplitTask(Protocol):
 
     def run(self, number: int, /) -> Iterator[Block]:
         """Yield the blocks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +143,7 @@ def run_tasks(
 
 
 def run_on_rows(
-    rows: DataFrame,
-    task: Task[Iterator[pa.RecordBatch], R],
-    *,
-    joins: bool = False,
+    rows: DataFrame, task: Task[Iterator[pa.RecordBatch], R], *, joins: bool = False
 ) -> list[R]:
     """Return the answer of a task for each partition of a DataFrame.
 

@@ -16,12 +16,7 @@ import numpy.typing as npt
 from pennon.errors import FormatError
 from pennon.schema.version import FileVersion
 from pennon.table.fragment import MAX_FRAGMENT_ID, MAX_ROWS, Fragment
-from pennon.table.fragment_wire import (
-    Tuples,
-    out_of_bounds,
-    parse_one_of_many,
-    serialize_fragments,
-)
+from pennon.table.fragment_wire import Tuples, out_of_bounds, parse_one_of_many, serialize_fragments
 from pennon.table.kernels.manifest_fragments import find_fragments
 
 _START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)

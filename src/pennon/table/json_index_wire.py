@@ -15,13 +15,13 @@ from pennon.table.message_wire import parse_message
 JSON_DETAILS: Final = "JsonIndexDetails"
 
 
-def json_target(index: Index) -> tuple[str, Index] | None:
-    """Return the path, and the index as it were on a column of what lies there; None for any other index.
+def json_target(index: Index) -> tuple[str | None, Index]:
+    """Return the path, and the index as it were on a column of what lies there; any other index without a path.
 
-    One whose details cannot be read has no path, and is of no other kind.  Source: reference index-scalar, 12.
+    One whose details cannot be read has an empty path, and is of no other kind.  Source: reference index-scalar, 12.
     """
     if index.type_name != JSON_DETAILS or index.details is None:
-        return None
+        return None, index
     try:
         message = parse_message(index_pb2.JsonIndexDetails, index.details[1])
     except FormatError:

@@ -240,9 +240,7 @@ _STRINGS = Converter(
 )
 
 FIELDS: Mapping[type[Any], Sequence[FieldMapping]] = {
-    Append: [
-        FieldMapping("fragments", "fragments", _FRAGMENTS),
-    ],
+    Append: [FieldMapping("fragments", "fragments", _FRAGMENTS)],
     Overwrite: [
         FieldMapping("fragments", "fragments", _FRAGMENTS),
         FieldMapping("fields_wire", "schema", _SCHEMA_WIRE),
@@ -291,12 +289,8 @@ FIELDS: Mapping[type[Any], Sequence[FieldMapping]] = {
         FieldMapping("index_version", "new_index_version"),
         FieldMapping("new_files", "new_index_files", _INDEX_FILES),
     ],
-    ReserveFragments: [
-        FieldMapping("count", "num_fragments"),
-    ],
-    Restore: [
-        FieldMapping("version", "version", _VERSION),
-    ],
+    ReserveFragments: [FieldMapping("count", "num_fragments")],
+    Restore: [FieldMapping("version", "version", _VERSION)],
     CreateIndex: [
         FieldMapping("new", "new_indices", _INDICES),
         FieldMapping("removed", "removed_indices", _INDICES),
@@ -307,9 +301,7 @@ FIELDS: Mapping[type[Any], Sequence[FieldMapping]] = {
         FieldMapping("schema_metadata", "schema_metadata_updates", SCHEMA_METADATA),
         FieldMapping("fields", "field_metadata_updates", FIELD_METADATA),
     ],
-    DataReplacement: [
-        FieldMapping("replacements", "replacements", _parts(Replacement)),
-    ],
+    DataReplacement: [FieldMapping("replacements", "replacements", _parts(Replacement))],
     Replacement: [
         FieldMapping("fragment_id", "fragment_id"),
         FieldMapping("file", "new_file", _FILE),
@@ -321,8 +313,6 @@ FIELDS: Mapping[type[Any], Sequence[FieldMapping]] = {
         FieldMapping("ref_path", "ref_path"),
         FieldMapping("branch_name", "branch_name", optional(PLAIN)),
     ],
-    UpdateBases: [
-        FieldMapping("new_bases", "new_bases", _BASES),
-    ],
+    UpdateBases: [FieldMapping("new_bases", "new_bases", _BASES)],
 }
 _KINDS = {name: kind for kind, name in NAMES.items()}

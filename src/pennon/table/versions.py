@@ -22,13 +22,7 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, PoolSpec, map_all
 from pennon.core.units import DatasetVersion
-from pennon.errors import (
-    Breadcrumb,
-    CannotListError,
-    FormatError,
-    LanceError,
-    NotFoundError,
-)
+from pennon.errors import Breadcrumb, CannotListError, FormatError, LanceError, NotFoundError
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.table.field_ids import with_distinct_ids
@@ -56,12 +50,10 @@ class Reads(Opens, Lists, Protocol):
     @property
     def uri(self) -> str:
         """Return the root as the user wrote it."""
-        ...
 
     @property
     def limits(self) -> FetchLimits | None:
         """Return how the store likes to be asked, None where to read is no request."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,9 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return the seconds since some moment."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        ...
 
 
 class RealClock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from types import TracebackType
 from typing import Self, TypeAlias
 
 import pyarrow as pa
@@ -160,12 +159,7 @@ class WrappedWriter:
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the writer, or abort it when an exception is on its way."""
         if kind is not None:
             self.abort()

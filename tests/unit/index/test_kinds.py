@@ -8,7 +8,6 @@ from pennon.errors import UnsupportedError
 from pennon.index.kind import LookupCost, RowNames
 from pennon.index.kinds import (
     KINDS,
-    SCALAR_KINDS,
     is_scalar_kind,
     kind_called,
     kind_of,
@@ -50,14 +49,16 @@ def test_kind_called_in_any_case_and_by_other_names() -> None:
 
 
 def test_kind_of_newer_version_is_not_asked() -> None:
-    for kind in SCALAR_KINDS:
+    for kind in KINDS:
         assert kind_of(index(kind.details, kind.reads)) is kind
         assert kind_of(index(kind.details, kind.reads + 1)) is None
     assert kind_of(index("RTreeIndexDetails")) is None
 
 
 def test_merges_look_up_keys_in_these_kinds() -> None:
-    costs = {kind.name: kind.lookup_cost for kind in SCALAR_KINDS}
+    costs = {kind.name: kind.lookup_cost for kind in KINDS}
     assert costs["BTree"] is costs["Bitmap"] is costs["BloomFilter"] is LookupCost.POINT
     assert costs["ZoneMap"] is LookupCost.RANGE
-    assert costs["NGram"] is costs["LabelList"] is costs["Inverted"] is LookupCost.NONE
+    assert (
+        costs["NGram"] is costs["LabelList"] is costs["Inverted"] is costs["IVF"] is LookupCost.NONE
+    )

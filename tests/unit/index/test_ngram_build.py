@@ -100,7 +100,7 @@ def test_ngram_index_of_no_tokens(tmp_path: Path, texts: list[str | None]) -> No
 def test_ngram_segments_of_groups_are_merged_a_few_tokens_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pennon.ops.index.build.SEGMENT_BYTES", 1000)
+    monkeypatch.setattr("pennon.ops.index.request.SEGMENT_BYTES", 1000)
     monkeypatch.setattr(f"{BUILD}.LIST_ROWS", 50)
     monkeypatch.setattr(f"{BUILD}.READ_TOKENS", 16)
     texts = texts_of(300, 30, seed=2)

@@ -19,9 +19,11 @@ from pennon.ops.columns.alter import plan_alter
 from pennon.ops.columns.alterations import Alteration
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import plan_compact
+from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import plan_index
+from pennon.ops.index.request import IndexRequest
+from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import VectorShuffle
-from pennon.ops.index.vectors import plan_vector_index
 from pennon.ops.rows.change_rows import plan_change
 from pennon.ops.rows.changed_wire import Changed, parse_removals, serialize_removals
 from pennon.ops.rows.delete import plan_delete
@@ -56,7 +58,10 @@ def answers(snapshot: Snapshot) -> list[tuple[Any, Any]]:
     compact = plan_compact(snapshot, CompactOptions(target_rows_per_fragment=1000))
     schema = pa.schema([("id", pa.int64())])
     write = TableWrite(plan_write(snapshot.store, schema, WriteMode.OVERWRITE).task)
-    build = plan_vector_index(snapshot, "v", "IVF_FLAT", "v_idx", {"num_partitions": 1})
+    vectors = VectorBuild.plan(
+        IndexRequest(snapshot, "v", "IVF_FLAT", "v_idx", {"num_partitions": 1})
+    )
+    build = vectors.train(THREADS)
     part = VectorShuffle(build, (), 1).write
     index = plan_index(snapshot, "id", "BTREE", "id_idx", {})
     change, delete = plan_change(snapshot, ()), plan_delete(snapshot, "id < 9")

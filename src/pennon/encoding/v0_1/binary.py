@@ -57,13 +57,7 @@ def decode_binary(
 
 
 def read_spans(
-    pages: Pages,
-    picks: Picks,
-    width: int,
-    limits: Int64Array,
-    *,
-    mark_empty: bool,
-    wide: bool,
+    pages: Pages, picks: Picks, width: int, limits: Int64Array, *, mark_empty: bool, wide: bool
 ) -> Steps[Spans]:
     """Return the steps that read positions of ``width`` (4 or 8) bytes, in one round.
 

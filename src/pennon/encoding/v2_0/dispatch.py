@@ -22,15 +22,9 @@ class Decoder(Protocol):
     """Decodes some rows of a page; ``encoding`` is of the one class that the decoder is for."""
 
     def __call__(
-        self,
-        encoding: Any,
-        page: PageBuffers,
-        rows: Rows,
-        codecs: Codecs,
-        /,
+        self, encoding: Any, page: PageBuffers, rows: Rows, codecs: Codecs, /
     ) -> Steps[Block]:
         """Return the steps that read and decode ``rows``, which lie within ``page.rows``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

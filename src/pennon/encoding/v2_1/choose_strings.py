@@ -10,11 +10,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.encoding.v2_1.fsst import encode_fsst, encode_fsst_values
-from pennon.encoding.v2_1.general import (
-    compress_whole,
-    encode_general,
-    encode_general_values,
-)
+from pennon.encoding.v2_1.general import compress_whole, encode_general, encode_general_values
 from pennon.encoding.v2_1.symbol_training import (
     TABLE_BYTES,
     TrainedSymbols,

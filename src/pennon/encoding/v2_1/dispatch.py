@@ -22,7 +22,6 @@ class ChunkDecoder(Protocol):
 
     def __call__(self, encoding: Any, chunks: Chunks, items: Rows, codecs: Codecs, /) -> Block:
         """Return the values ``items``, which are numbered through all chunks."""
-        ...
 
 
 class ValueDecoder(Protocol):
@@ -30,7 +29,6 @@ class ValueDecoder(Protocol):
 
     def __call__(self, encoding: Any, stored: Block, codecs: Codecs, /) -> Block:
         """Return the values that ``stored`` (of one width, or byte strings) stand for."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,11 +147,7 @@ def _index_requests(layout: MiniBlock, page: PageBuffers) -> list[ByteRequest]:
 
 
 def _known(
-    layout: MiniBlock,
-    page: PageBuffers,
-    parts: list[Bytes],
-    codecs: Codecs,
-    recipes: Recipes,
+    layout: MiniBlock, page: PageBuffers, parts: list[Bytes], codecs: Codecs, recipes: Recipes
 ) -> KnownPage:
     """Return what is known of a page, of the answers to `_index_requests`."""
     data = data_of(page)
@@ -313,10 +309,7 @@ def _row_places(
 
 
 def encode_mini_block(
-    levels: Levels,
-    chunked: Chunked,
-    rules: PageRules,
-    items: EncodedItems | None = None,
+    levels: Levels, chunked: Chunked, rules: PageRules, items: EncodedItems | None = None
 ) -> EncodedPage | None:
     """Return a page of chunks; None if levels make a chunk too large.
 

@@ -27,16 +27,10 @@ class PageRules:
 
 
 RULES_OF_2_1: Final = PageRules(
-    wide_chunks=False,
-    constant_values=False,
-    level_runs=False,
-    free_dictionaries=False,
+    wide_chunks=False, constant_values=False, level_runs=False, free_dictionaries=False
 )
 RULES_OF_2_2: Final = PageRules(
-    wide_chunks=True,
-    constant_values=True,
-    level_runs=True,
-    free_dictionaries=True,
+    wide_chunks=True, constant_values=True, level_runs=True, free_dictionaries=True
 )
 
 

@@ -17,15 +17,7 @@ from pennon.expr.cast import Datum, cast
 from pennon.expr.float_order import one_form
 from pennon.expr.functions.list_items import Items, check_lists, in_order, item_type_of, items_of
 from pennon.expr.operators import equal
-from pennon.expr.rowwise import (
-    Entry,
-    as_arrays,
-    by_row,
-    check_types,
-    count_of,
-    is_null,
-    nulls_like,
-)
+from pennon.expr.rowwise import Entry, as_arrays, by_row, check_types, count_of, is_null, nulls_like
 from pennon.expr.types import is_list
 
 
@@ -135,10 +127,7 @@ def _constant(lists: Datum, *, value: bool) -> Datum:
 
 
 def _by_codes(
-    arguments: Sequence[Datum],
-    test: Callable[[list[set[int]]], bool],
-    *,
-    needs_item: bool = False,
+    arguments: Sequence[Datum], test: Callable[[list[set[int]]], bool], *, needs_item: bool = False
 ) -> Datum:
     """Return what a test says of the sets of codes of each row; NULL where a list is NULL."""
     lists = 1 if needs_item else 2

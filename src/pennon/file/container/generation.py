@@ -30,24 +30,19 @@ class FileSource(Protocol):
     @property
     def schema(self) -> Schema:
         """Return the schema that the file itself holds."""
-        ...
 
     @property
     def num_columns(self) -> int:
         """Return the number of columns."""
-        ...
 
     def columns(self) -> list[Column]:
         """Return the metadata of all columns, reading what was not read yet."""
-        ...
 
     def read_columns(self, indices: Iterable[int]) -> Steps[list[Column]]:
         """Return the steps that read the metadata of columns; no round for those known already."""
-        ...
 
     def known_column(self, index: int) -> Column | None:
         """Return the metadata of a column if it was read already."""
-        ...
 
 
 File = TypeVar("File")

@@ -52,9 +52,7 @@ class Tail:
         return self._found(extents, (yield outside) if outside else [])
 
     def read_now(
-        self,
-        extents: Sequence[ByteRange],
-        read: Callable[[Sequence[ByteRequest]], list[pa.Buffer]],
+        self, extents: Sequence[ByteRange], read: Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
     ) -> list[pa.Buffer]:
         """Return extents of the file; ``read`` is asked for those outside of the tail, if there are any."""
         outside = self._outside(extents)

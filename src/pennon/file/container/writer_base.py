@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 import pyarrow as pa
@@ -114,12 +113,7 @@ class FileWriter(ABC, Generic[Made]):
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish the file, or give it up when an exception is on its way."""
         if kind is not None:
             self.abort()

@@ -43,15 +43,12 @@ class Node(Protocol):
 
     def read(self, picks: Picks) -> Steps[pa.Array]:
         """Return the steps that read rows."""
-        ...
 
     def extents(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
         """Yield byte ranges of pages, as far as the page table tells them."""
-        ...
 
     def row_counts(self) -> Int64Array | None:
         """Return the number of rows of each page; None if it has none of its own."""
-        ...
 
 
 def extents_of(

@@ -109,11 +109,7 @@ def _decimals(words: pa.Array[Any], data_type: pa.Decimal128Type) -> pa.Array[An
 
 
 def _bounds(
-    file: RowGroupFile,
-    of: Field,
-    counts: pa.Array[Any],
-    low: pa.Array[Any],
-    high: pa.Array[Any],
+    file: RowGroupFile, of: Field, counts: pa.Array[Any], low: pa.Array[Any], high: pa.Array[Any]
 ) -> FieldBounds:
     borders = file.metadata.borders
     if of.logical_type in _TEXT:

@@ -33,7 +33,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.kind import PLAIN_TYPES, LookupCost, RowNames, ScalarKind, is_plain
+from pennon.index.kind import PLAIN_TYPES, Kind, LookupCost, RowNames, is_plain
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection, ascending
@@ -57,14 +57,10 @@ _HAS_ANY: Final = frozenset({"array_has_any", "list_has_any", "arrays_overlap"})
 _HAS_ALL: Final = frozenset({"array_has_all", "list_has_all"})
 
 
-class Bitmap:
-    """An open BITMAP index: it answers every condition on the values alone."""
+class _Keyed:
+    """An open index of keys, each with the set of rows that have it."""
 
-    def __init__(self, files: IndexFiles) -> None:
-        """Read the keys."""
-        self._sets = _RowSets(files)
-        self.column = Column((VALUE,), self._sets.keys.type)
-        self._known = _KnownKeys()
+    _sets: _RowSets
 
     @property
     def size_bytes(self) -> int:
@@ -78,6 +74,16 @@ class Bitmap:
 
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
+
+
+class Bitmap(_Keyed):
+    """An open BITMAP index: it answers every condition on the values alone."""
+
+    def __init__(self, files: IndexFiles) -> None:
+        """Read the keys."""
+        self._sets = _RowSets(files)
+        self.column = Column((VALUE,), self._sets.keys.type)
+        self._known = _KnownKeys()
 
     def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
@@ -98,7 +104,7 @@ class Bitmap:
         return true_places(evaluate(condition, pa.RecordBatch.from_arrays([keys], [VALUE])))
 
 
-class LabelList:
+class LabelList(_Keyed):
     """An open LABEL_LIST index: it answers which lists have items."""
 
     def __init__(self, files: IndexFiles, column: pa.DataType) -> None:
@@ -108,19 +114,6 @@ class LabelList:
         self._item = self._sets.keys.type
         self._null_lists = self._sets.null_lists()
         self._known = _KnownKeys()
-
-    @property
-    def size_bytes(self) -> int:
-        """See `ScalarIndex.size_bytes`."""
-        return int(self._sets.keys.nbytes)
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        """See `ScalarIndex.statistics`."""
-        return {"num_bitmaps": len(self._sets.keys)}
-
-    def warm(self) -> None:
-        """See `ScalarIndex.warm`."""
 
     def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
@@ -392,7 +385,7 @@ def _answers_of_labels(condition: Expression, version: int) -> bool:
     return items_of(condition) is not None
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="Bitmap",
     details="BitmapIndexDetails",
     user_names=("BITMAP",),
@@ -409,7 +402,7 @@ KIND: Final = ScalarKind(
     may_be_json_target=True,
     lookup_cost=LookupCost.POINT,
 )
-LABEL_LIST_KIND: Final = ScalarKind(
+LABEL_LIST_KIND: Final = Kind(
     name="LabelList",
     details="LabelListIndexDetails",
     user_names=("LABEL_LIST", "LABELLIST"),

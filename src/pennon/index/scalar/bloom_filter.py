@@ -28,7 +28,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.kernels.rows.bloom import insert_fixed, insert_varied, xxhash64
-from pennon.index.kind import LookupCost, Parameters, RowNames, ScalarKind, is_text
+from pennon.index.kind import Kind, LookupCost, Parameters, RowNames, is_text
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
 from pennon.index.scalar.zones import (
@@ -327,7 +327,7 @@ def _is_hashed(kind: pa.DataType) -> bool:
     return bool(is_text(kind) or is_bytes or is_number or is_time)
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="BloomFilter",
     details="BloomFilterIndexDetails",
     user_names=("BLOOMFILTER",),

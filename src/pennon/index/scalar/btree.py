@@ -28,23 +28,10 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Pruner, can_prune
 from pennon.expr.tree import Column
-from pennon.index.base import (
-    VALUE,
-    Question,
-    Values,
-    joined,
-    true_places,
-)
+from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
-from pennon.index.kind import (
-    PLAIN_TYPES,
-    LookupCost,
-    Parameters,
-    RowNames,
-    ScalarKind,
-    is_plain,
-)
+from pennon.index.kind import PLAIN_TYPES, Kind, LookupCost, Parameters, RowNames, is_plain
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, merged, order_of, rows_of
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
@@ -402,7 +389,7 @@ def _bounds_of(
     return values.take(pa.array(firsts)), values.take(pa.array(ends - 1)), nulls
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="BTree",
     details="BTreeIndexDetails",
     user_names=("BTREE",),

@@ -22,7 +22,7 @@ from pennon.expr.functions.string_search import texts_like, texts_matching
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import VALUE, Question
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.kind import RowNames, ScalarKind, is_text, lazy
+from pennon.index.kind import Kind, RowNames, is_text, lazy
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
 from pennon.index.row_sets_wire import parse_treemap
 
@@ -139,7 +139,7 @@ def rows_named(files: IndexFiles) -> RowSet:
     return found
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="NGram",
     details="NGramIndexDetails",
     user_names=("NGRAM",),

@@ -30,10 +30,7 @@ class PageBounds:
     """The bounds of pages that are sorted: those of neighbours together are bounds, too."""
 
     def __init__(
-        self,
-        low: pa.Array[Any],
-        high: pa.Array[Any],
-        nulls: npt.NDArray[np.uint64],
+        self, low: pa.Array[Any], high: pa.Array[Any], nulls: npt.NDArray[np.uint64]
     ) -> None:
         if any(_falls(bounds) for bounds in (low, high)):
             message = "the bounds of the pages of an index do not ascend"

@@ -30,15 +30,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Question, Values, bound_of
 from pennon.index.column_types import check_values
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.kind import (
-    PLAIN_TYPES,
-    LookupCost,
-    Parameters,
-    RowNames,
-    ScalarKind,
-    is_plain,
-    lazy,
-)
+from pennon.index.kind import PLAIN_TYPES, Kind, LookupCost, Parameters, RowNames, is_plain, lazy
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
 from pennon.index.row_set import RowSet, Selection
@@ -241,7 +233,7 @@ def described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
     return low, high, nulls, nans
 
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="ZoneMap",
     details="ZoneMapIndexDetails",
     user_names=("ZONEMAP",),

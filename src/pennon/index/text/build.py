@@ -27,7 +27,6 @@ from pennon.index.text.choices import TextChoices
 from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.new_partition import (
     Documents,
-    NewFolder,
     part_metadata,
     write_metadata,
     write_partition,
@@ -60,7 +59,7 @@ class _Builder:
     """Makes a full-text index of values that come in batches."""
 
     def __init__(
-        self, folder: NewFolder, choices: TextChoices, first: int, *, is_json: bool
+        self, folder: NewFiles, choices: TextChoices, first: int, *, is_json: bool
     ) -> None:
         self._folder, self._choices = folder, choices
         self._reader = Reader(choices.parameters, is_json, choices.by_item)

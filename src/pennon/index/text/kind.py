@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.index.kind import Parameters, RowNames, ScalarKind, is_text, lazy
+from pennon.index.kind import Kind, Parameters, RowNames, is_text, lazy
 
 
 def _is_text_or_texts(kind: pa.DataType) -> bool:
@@ -19,7 +19,7 @@ def _is_text_or_texts(kind: pa.DataType) -> bool:
 
 _open = lazy("text.inverted", "Inverted")
 
-KIND: Final = ScalarKind(
+KIND: Final = Kind(
     name="Inverted",
     details="InvertedIndexDetails",
     user_names=("INVERTED", "FTS"),
@@ -27,7 +27,7 @@ KIND: Final = ScalarKind(
     reads=3,
     writes=lazy("text.registry_entry", "version_of"),
     open=lambda files, _: _open(files),
-    answers=lambda *_: False,  # a search in text asks it, no filter
+    finds=lazy("text.sample", "finds"),
     rows_named=lazy("text.inverted", "rows_named"),
     takes=_is_text_or_texts,
     types="string, large string or list of strings, or json",
@@ -38,6 +38,7 @@ KIND: Final = ScalarKind(
         of_files=lazy("text.merge", "inverted_parameters"),
         of_details=lazy("text.registry_entry", "chosen_of"),
         to_details=lazy("text.registry_entry", "details_of"),
+        shown=lazy("text.registry_entry", "shown_of"),
         name_ending=lazy("text.registry_entry", "name_ending"),
     ),
 )

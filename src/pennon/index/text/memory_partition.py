@@ -17,13 +17,7 @@ from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
 from pennon.index.text.partition import WholeLists
-from pennon.index.text.postings import (
-    Places,
-    Postings,
-    RowPostings,
-    Scored,
-    TokenLists,
-)
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 from pennon.index.text.token_set import Edits
 
 _ENTRY_BYTES: Final = 120

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from pennon.index.kernels.text.postings_write import (
     encode_positions,
     encode_postings,
 )
+from pennon.index.new_files import NewFiles
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics, share
@@ -33,7 +34,6 @@ from pennon.index.text.parameters import METADATA, TextParameters
 from pennon.index.text.partition import rounded
 from pennon.index.text.postings import TokenLists
 from pennon.index.text.token_fst import write_fst
-from pennon.io.store import ObjectReader
 
 _GROUP: Final = 32
 """So many blocks have bounds together, behind those of each."""
@@ -41,22 +41,7 @@ _PACKED: Final = 128
 """So many positions are packed together."""
 _NO_DELETIONS: Final = bytes.fromhex("3a30000000000000")
 _TOKENS: Final = {"token_set_format": "fst"}
-_POSITIONS: Final = {
-    "positions_layout": "shared_stream_v2",
-    "positions_codec": "packed_delta_v1",
-}
-
-
-class NewFolder(Protocol):
-    """The folder of an index that is being made."""
-
-    def file(self, name: str, /, *columns: pa.Field[Any]) -> AbstractContextManager[DataFileWriter]:
-        """Give a file to write to, which is finished at the end of the block, or given up."""
-        ...
-
-    def copy(self, name: str, source: ObjectReader) -> None:
-        """Write a file that has the bytes of another one."""
-        ...
+_POSITIONS: Final = {"positions_layout": "shared_stream_v2", "positions_codec": "packed_delta_v1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +84,7 @@ def part_metadata(number: int) -> str:
 
 
 def write_metadata(
-    folder: NewFolder,
+    folder: NewFiles,
     written: TextFormat,
     parameters: TextParameters,
     partitions: Sequence[int],
@@ -117,7 +102,7 @@ def write_metadata(
         _write(file, [(deleted, pa.array([_NO_DELETIONS], pa.binary()))])
 
 
-def write_documents(folder: NewFolder, number: int, documents: Documents) -> None:
+def write_documents(folder: NewFiles, number: int, documents: Documents) -> None:
     """Write the documents of a partition."""
     columns = [
         (pa.field("_rowid", pa.uint64(), nullable=False), pa.array(documents.row_ids)),
@@ -131,7 +116,7 @@ def write_documents(folder: NewFolder, number: int, documents: Documents) -> Non
         _write(file, columns)
 
 
-def write_tokens(folder: NewFolder, number: int, tokens: Mapping[bytes, int]) -> None:
+def write_tokens(folder: NewFiles, number: int, tokens: Mapping[bytes, int]) -> None:
     """Write the tokens of a partition, which ascend, and their numbers."""
     columns = [
         (
@@ -147,7 +132,7 @@ def write_tokens(folder: NewFolder, number: int, tokens: Mapping[bytes, int]) ->
 
 @contextmanager
 def posting_file(
-    folder: NewFolder, number: int, written: TextFormat, documents: Documents
+    folder: NewFiles, number: int, written: TextFormat, documents: Documents
 ) -> Iterator[Callable[[TokenLists], None]]:
     """Give what writes posting lists, token after token."""
     fields = _fields(written)
@@ -163,7 +148,7 @@ def posting_file(
 
 
 def write_partition(
-    folder: NewFolder,
+    folder: NewFiles,
     number: int,
     written: TextFormat,
     documents: Documents,

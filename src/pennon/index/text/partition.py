@@ -52,48 +52,38 @@ class Partition(Protocol):
     @property
     def row_ids(self) -> Numbers:
         """Return the address or id of each document's row."""
-        ...
 
     @property
     def lengths(self) -> Words:
         """Return how many tokens each document has."""
-        ...
 
     @property
     def items(self) -> Words | None:
         """Return the place of each document in its row's list; None if documents are rows."""
-        ...
 
     @property
     def tokens(self) -> TokenSet:
         """Return the tokens."""
-        ...
 
     @property
     def token_count(self) -> int:
         """Return how many tokens all documents have together."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
-        ...
 
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """Return the posting lists of tokens, with positions if ``places``."""
-        ...
 
     def scored(self, number: int, postings: Postings, average: float) -> Scored:
         """Return what a token contributes to documents of so many tokens on the average."""
-        ...
 
     def members(self, number: int, docs: Words) -> Members:
         """Return which documents have a token, which are those of its posting list."""
-        ...
 
     def placed(self, number: int, postings: Postings) -> Places | None:
         """Return where documents have a token; None if that is not stored."""
-        ...
 
 
 class StoredPartition(Partition, Protocol):
@@ -102,20 +92,16 @@ class StoredPartition(Partition, Protocol):
     @property
     def exact_lengths(self) -> Words:
         """Return how many tokens each document has, which is not always what it is scored by."""
-        ...
 
     @property
     def list_count(self) -> int:
         """Return how many posting lists there are."""
-        ...
 
     def list_lengths(self) -> Words:
         """Return how many documents each posting list has."""
-        ...
 
     def lists(self, low: int, high: int, *, places: bool) -> TokenLists:
         """Return the posting lists of tokens ``low`` to ``high``, with positions if ``places``."""
-        ...
 
 
 class WholeLists(ABC):

@@ -142,29 +142,23 @@ class Postings(Protocol):
     @property
     def count(self) -> int:
         """Return how many documents have the token."""
-        ...
 
     @property
     def block_size(self) -> int:
         """Return how many documents each block has, but for the last."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
-        ...
 
     def firsts(self) -> Words:
         """Return the first document of each block."""
-        ...
 
     def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
         """Return the documents of some blocks, by default all, and how often they have the token."""
-        ...
 
     def places(self) -> Places | None:
         """Return where each document has the token; None if that is not stored."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,13 +28,7 @@ from pennon.index.text.partition import (
     read_documents,
     read_token_table,
 )
-from pennon.index.text.postings import (
-    Places,
-    Postings,
-    RowPostings,
-    Scored,
-    TokenLists,
-)
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 
 
 class RowPartition(WholeLists):

@@ -19,22 +19,18 @@ class TokenSet(Protocol):
     @property
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
-        ...
 
     def find(self, token: str) -> int | None:
         """Return the number of a token; None if it is not there."""
-        ...
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yield all tokens in the order of their bytes, and their numbers."""
-        ...
 
     def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """Yield the tokens that so many edits of characters make of one, in order, and their numbers.
 
         No more than ``most``; the first ``prefix`` characters are the same.
         """
-        ...
 
 
 class FstTokens:

@@ -26,13 +26,7 @@ from pennon.core.word_characters import words
 from pennon.errors import NoTokenizerError, UnsupportedError
 from pennon.index.folding import fold
 from pennon.index.text.arrays import Bytes
-from pennon.index.text.characters import (
-    languages,
-    lower,
-    stop_words,
-    token_bits,
-    white_bits,
-)
+from pennon.index.text.characters import languages, lower, stop_words, token_bits, white_bits
 from pennon.index.text.code_words import code_words, parts_of
 from pennon.index.text.parameters import TextParameters
 

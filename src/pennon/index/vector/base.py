@@ -66,22 +66,18 @@ class VectorIndex(Protocol):
     @property
     def metric(self) -> Metric:
         """Return the metric that it finds near vectors by."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Return how many numbers a vector has."""
-        ...
 
     @property
     def kind(self) -> str:
         """Return the name of its kind, e.g. ``IVF_PQ``."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Return about how much memory the open index takes."""
-        ...
 
     def search(
         self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None
@@ -90,4 +86,3 @@ class VectorIndex(Protocol):
 
         Raises FormatError if the files are damaged.
         """
-        ...

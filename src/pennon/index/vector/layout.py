@@ -43,12 +43,7 @@ IVF: Final = "lance:ivf"
 GRAPHS: Final = "lance:hnsw"
 METRIC: Final = "distance_type"
 STORAGE: Final = "storage_metadata"
-_QUANTIZERS: Final = {
-    "flat": "FLAT",
-    "__pq_code": "PQ",
-    "__sq_code": "SQ",
-    "_rabit_codes": "RQ",
-}
+_QUANTIZERS: Final = {"flat": "FLAT", "__pq_code": "PQ", "__sq_code": "SQ", "_rabit_codes": "RQ"}
 """By a column that only files of the kind have."""
 
 

@@ -87,23 +87,18 @@ class Coder(Protocol):
     @property
     def fields(self) -> tuple[pa.Field[Any], ...]:
         """Return the columns that a file has beside the row numbers."""
-        ...
 
     def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
         """Return the codes of vectors, each of a partition."""
-        ...
 
     def pack(self, columns: Columns) -> Columns:
         """Return the codes of all rows of a partition, as they are stored."""
-        ...
 
     def unpack(self, columns: Columns) -> Columns:
         """Return what `pack` was given."""
-        ...
 
     def metadata(self, codebook: int | None) -> dict[str, Any]:
         """Return what the file says of the codes; ``codebook`` is the number of its buffer."""
-        ...
 
 
 def _same(mine: Matrix | None, theirs: Matrix | None) -> bool:

@@ -70,7 +70,6 @@ class Codes(Protocol):
     @property
     def size_bytes(self) -> int:
         """Return how much memory they take."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -123,36 +122,29 @@ class Quantizer(Protocol):
     @property
     def kind(self) -> str:
         """Return what pylance calls it, such as ``PQ``."""
-        ...
 
     @property
     def bits(self) -> int:
         """Return how many bits the code of a number, or of a part, has."""
-        ...
 
     @property
     def parts(self) -> int:
         """Return into how many parts PQ cuts a vector; 0 of others."""
-        ...
 
     @property
     def columns(self) -> Sequence[str]:
         """Return the columns that codes are in."""
-        ...
 
     @property
     def row_bytes(self) -> int:
         """Return how many bytes a row takes in memory."""
-        ...
 
     @property
     def size_bytes(self) -> int:
         """Return how much memory it takes."""
-        ...
 
     def check(self, file: IndexFile) -> None:
         """Raise FormatError if columns of a file do not have its codes."""
-        ...
 
     def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> Codes:
         """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`.
@@ -160,11 +152,9 @@ class Quantizer(Protocol):
         The columns may be parts of what was read of more partitions, of which the codes hold none.
         Raises FormatError if they have values of another type.
         """
-        ...
 
     def asks(self, vectors: Vectors) -> QueryBatch:
         """Return queries as the quantiser compares them with rows."""
-        ...
 
 
 class QueryBatch(Protocol):
@@ -173,11 +163,9 @@ class QueryBatch(Protocol):
     @property
     def order(self) -> ScanOrder:
         """Return in which order pairs are best searched."""
-        ...
 
     def prepare(self, pairs: Pairs) -> PreparedScan:
         """Return pairs made ready to be searched."""
-        ...
 
 
 class PreparedScan(Protocol):
@@ -186,14 +174,12 @@ class PreparedScan(Protocol):
     @property
     def share_pairs(self) -> int:
         """Return how many pairs are best searched at a time: to begin with some takes no time, or some."""
-        ...
 
     def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these.
 
         Shares of the pairs are taken until there are no more.
         """
-        ...
 
 
 class RowQueries(QueryBatch, Protocol):
@@ -201,7 +187,6 @@ class RowQueries(QueryBatch, Protocol):
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> EncodedQueries:
         """Return some of the queries, each as it is compared with rows of a partition."""
-        ...
 
 
 class RowCodes:

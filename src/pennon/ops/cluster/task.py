@@ -30,13 +30,7 @@ from pennon.core.units import MIB
 from pennon.encoding.selection import take
 from pennon.errors import FormatError
 from pennon.ops.blob_rows import RewrittenBlobs
-from pennon.ops.cluster.order import (
-    ADDRESS,
-    RowOrder,
-    count_below,
-    cut_points,
-    order_of,
-)
+from pennon.ops.cluster.order import ADDRESS, RowOrder, count_below, cut_points, order_of
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_history import RowHistory
 from pennon.ops.task_wire import parse_numbered, serialize_numbered

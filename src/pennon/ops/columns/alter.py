@@ -23,7 +23,8 @@ from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.columns.commits import commit_columns, commit_schema
 from pennon.ops.columns.names import check_written, find_column
 from pennon.ops.columns.nulls import check_no_nulls
-from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
+from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once
+from pennon.ops.run_tasks import run_tasks
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -124,7 +125,9 @@ def alter_columns(plan: AlterPlan) -> Manifest:
     """Write the columns whose types change, and commit."""
     if plan.task is None:
         return commit_schema(plan.snapshot, plan.schema)
-    fragments = run_columns(plan.task, "Casting columns", plan.task.columns.threads)
+    fragments = run_tasks(
+        plan.task, plan.task.count, what="Casting columns", threads=plan.task.columns.threads
+    )
     return commit_columns(plan.snapshot, fragments, plan.schema)
 
 

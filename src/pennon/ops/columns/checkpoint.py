@@ -32,10 +32,7 @@ from pennon.ops.columns.task import ColumnsTask, Maker, Place
 from pennon.scan.projection import Projection
 from pennon.schema.wire import serialize_schema
 from pennon.table.fragment import Fragment
-from pennon.table.fragment_wire import (
-    parse_fragment_bytes,
-    serialize_fragment_bytes,
-)
+from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_bytes
 from pennon.table.message_wire import serialize_message
 
 _TABLES: Final = (

@@ -21,7 +21,6 @@ from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import SchemaMismatchError
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
-from pennon.ops.run_tasks import run_tasks
 from pennon.scan.projection import Projection
 from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.read.fragment_reader import FragmentReader
@@ -59,16 +58,13 @@ class Maker(Protocol):
     @property
     def inputs(self) -> Projection:
         """Return what it needs of the table."""
-        ...
 
     @property
     def in_order(self) -> bool:
         """Tell whether it must be given all batches one after the other."""
-        ...
 
     def make(self, batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
         """Return the new columns of the rows of a batch."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,21 +160,3 @@ def rows_at_once(inputs: pa.Schema) -> int:
     """Return how many rows with these columns columns are made of at once."""
     by_width = DEFAULT_BATCH_BYTES // max(row_bytes(inputs), 1)
     return max(min(by_width, MOST_ROWS_AT_ONCE), 1)
-
-
-class FragmentTask(Protocol):
-    """Work that gives a fragment for each fragment of a version."""
-
-    @property
-    def count(self) -> int:
-        """Return how many fragments there are."""
-        ...
-
-    def run(self, number: int) -> Fragment:
-        """Return the fragment of that number with its new files."""
-        ...
-
-
-def run_columns(task: FragmentTask, what: str, threads: int) -> list[Fragment]:
-    """Write the columns of all fragments; return the fragments."""
-    return run_tasks(task, task.count, what=what, threads=threads)

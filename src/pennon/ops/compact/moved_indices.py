@@ -66,7 +66,7 @@ def _groups_of(
 def _has_addresses(snapshot: Snapshot, index: Index) -> bool:
     """Return whether an index has the addresses of single rows, and is of a kind that can be made anew."""
     kind = kind_of(index)
-    if not index.is_vector and (kind is None or kind.by_zones):
+    if kind is None or kind.by_zones:
         return False
     if index.name in SYSTEM or len(index.field_ids) != 1:
         return False

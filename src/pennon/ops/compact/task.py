@@ -18,12 +18,7 @@ from pennon.io.store import Store
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.choose import choose, even_shares
-from pennon.ops.compact.deferred_remap import (
-    deferred_remap,
-    entry_id,
-    kept_rows,
-    reuse_group,
-)
+from pennon.ops.compact.deferred_remap import deferred_remap, entry_id, kept_rows, reuse_group
 from pennon.ops.compact.moved_indices import moved_indices
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.convert import without_hidden_values

@@ -1,8 +1,11 @@
-"""Making an index: plan, tasks that each make a segment for some fragments, and those merged into one.
+"""Building an index of any kind: plan, train, tasks that each make a segment for some fragments, and their merge.
 
 A task reads the column of its fragments, with the address or the stable id of each row, and writes the files of a
 whole index for these fragments alone.  So a failed task costs its own part, and threads here or Spark's executors
 elsewhere do the same.  Segments are merged a block at a time.  What is not committed is left for clean-up.
+
+Functions of a kind (`pennon.index.kind.Kind`) do the work.  A class of its own (`JsonBuild`, `VectorBuild`) has a kind
+that learns from the table before tasks run, or is merged otherwise; `pennon.ops.index.create` lists these classes.
 """
 
 from __future__ import annotations
@@ -10,33 +13,42 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from enum import Enum, auto
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.near_names import did_you_mean
 from pennon.core.units import FieldId, FragmentId
-from pennon.errors import (
-    ArgumentError,
-    ColumnTypeError,
-    FormatError,
-    NoColumnError,
-    UnsupportedError,
-)
+from pennon.errors import FormatError, UnsupportedError
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, made_now, whole_numbers
-from pennon.index.kind import ScalarKind
-from pennon.index.kinds import kind_of, rows_named, scalar_kind, stores_row_ids
+from pennon.index.kind import Kind
+from pennon.index.kinds import (
+    kind_called,
+    kind_of,
+    kind_of_any_version,
+    kind_of_details,
+    rows_named,
+    stores_row_ids,
+)
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
 from pennon.index.vector.build.train import Done
-from pennon.ops.bars import bar, counted
-from pennon.ops.run_tasks import run_tasks
+from pennon.ops.index.request import (
+    IndexRequest,
+    check_parameters,
+    check_type,
+    groups_of,
+    groups_of_index,
+    leaf_of,
+    leaf_of_index,
+    path_of,
+)
 from pennon.scan.plan.moved_rows import covered_now, has_all, moved_rows
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.read.execute import READ_AHEAD_BYTES, Scan, read_batches
@@ -44,19 +56,45 @@ from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import ScanTask, default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.field import Field, Schema
-from pennon.schema.project import find_path, resolve, walk_paths
+from pennon.schema.project import resolve
 from pennon.schema.types import storage_type
 from pennon.schema.version import V0_1, V2_0, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.indices_wire import parse_index_bytes, rewritten, serialize_index_bytes
+from pennon.table.indices_wire import (
+    parse_index_bytes,
+    rewritten,
+    serialize_index_bytes,
+)
+from pennon.table.json_index_wire import json_target
 from pennon.table.storage_version import storage_version
 
-SEGMENT_BYTES: Final = 512 << 20
-"""About how much memory the values and row numbers of one segment take while it is made."""
-_NUMBER_BYTES: Final = 8
+
+class Builder(Protocol):
+    """The runner of the tasks of a build; it also reports the steps before them."""
+
+    def stage(
+        self, build: IndexBuild, name: str, total: int, unit: str
+    ) -> AbstractContextManager[Done]:
+        """Give what is called when one more unit is done of a stage of training, which is done here."""
+
+    def segments(self, build: IndexBuild) -> Sequence[Index]:
+        """Make a segment of each group of fragments."""
+
+    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
+        """Make one segment of several; raises as `IndexBuild.merge` does."""
+
+
+class Origin(Enum):
+    """The source of the parameters of an index that is planned like another one."""
+
+    FILES = auto()
+    """Its files, which also have what it was trained to."""
+    RETRAINED = auto()
+    """Its files; the new one is trained anew."""
+    DETAILS = auto()
+    """The details of its entry, for files that cannot be read; the new one is trained anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +119,66 @@ class IndexBuild:
     uuid: str | None = None
     is_part: bool = False
 
+    @classmethod
+    def plan(cls, wanted: IndexRequest) -> IndexBuild:
+        """Plan an index, under a new name if none is given.
+
+        Raises UnsupportedError for a kind that is not known, NoColumnError, ColumnTypeError, ArgumentError for
+        parameters that the kind does not have.
+        """
+        kind, parameters, snapshot = kind_called(wanted.kind), wanted.parameters, wanted.snapshot
+        ending = kind.parameters.name_ending(parameters)
+        name = wanted.name_or_new(kind.details, wanted.indices, ending)
+        return _planned(snapshot, wanted.column, kind, name, parameters, wanted.fragments)
+
+    @classmethod
+    def plan_like(
+        cls,
+        snapshot: Snapshot,
+        like: Index,
+        fragments: Sequence[Fragment] | None,
+        origin: Origin = Origin.FILES,
+    ) -> IndexBuild:
+        """See `pennon.ops.index.create.plan_like`."""
+        cls.check_entry(snapshot, like)
+        kind, schema = kind_of_details(like.type_name), snapshot.manifest.schema
+        path = path_of(schema, leaf_of_index(schema, like))
+        found = kind.parameters.of_details(b"" if like.details is None else like.details[1])
+        build = _planned(snapshot, path, kind, like.name, found, fragments)
+        if origin is Origin.DETAILS:
+            return build
+        found = kind.parameters.of_files(build.files(like))
+        return _planned(snapshot, path, kind, like.name, found, fragments)
+
+    @classmethod
+    def check_entry(cls, snapshot: Snapshot, index: Index) -> None:
+        """Check that the entry of an index is of one column, and of a kind that its type has.
+
+        Raises FormatError, UnsupportedError for a kind that Pennon does not make.
+        """
+        column = field_to_arrow(leaf_of_index(snapshot.manifest.schema, index)).type
+        message, kind = json_target(index)[1].type_name, kind_of_any_version(index)
+        if kind is None:
+            text = f"the index {index.name!r} is of a kind that Pennon does not make: {message}"
+            raise UnsupportedError(text)
+        if not cls.fits(kind, column):
+            text = f"the index {index.name!r} is of kind {message}, which no column of {column} has"
+            raise FormatError(text)
+
+    @classmethod
+    def fits(cls, kind: Kind, column: pa.DataType) -> bool:
+        """Return whether a column of a type can have an index of a kind."""
+        return kind.takes(storage_type(column))
+
     @property
-    def kind(self) -> ScalarKind:
+    def kind(self) -> Kind:
         """Return the kind of the index."""
-        return scalar_kind(self.message)
+        return kind_of_details(self.message)
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        """Return the parameters for the functions of the kind."""
+        return self.parameters
 
     @property
     def type(self) -> pa.DataType:
@@ -101,6 +195,10 @@ class IndexBuild:
         """Return the fragments of all groups."""
         return [each for group in self.groups for each in group]
 
+    def train(self, builder: Builder) -> Self:  # noqa: ARG002 - most kinds learn nothing
+        """Return the same with what is learnt from the table before tasks run; the builder reports it."""
+        return self
+
     def in_parts(self, parts: int) -> IndexBuild:
         """Return the same with smaller groups: about so many, if there are as many fragments."""
         every = self.fragments
@@ -108,6 +206,19 @@ class IndexBuild:
         if parts <= len(self.groups) or not rows:
             return self
         return replace(self, groups=tuple(groups_of(self.snapshot, every, -(-rows // parts))))
+
+    def made(self, builder: Builder) -> Index:
+        """Make all segments of a trained build, merge them, and return the entry, which is not committed."""
+        segments = builder.segments(self)
+        return segments[0] if len(segments) == 1 else builder.merge(self, segments)
+
+    def extended(self, like: Index, old: Sequence[Index], builder: Builder) -> Index:
+        """Make one segment of old ones and of the fragments of a build, which was planned like one of the index."""
+        del like
+        if not old:
+            return self.made(builder)
+        fresh = builder.segments(self) if any(self.groups) else ()
+        return builder.merge(self, [*old, *fresh])
 
     def run(self, number: int) -> Index:
         """Make the segment of a group of fragments, and return its entry, which is not committed."""
@@ -170,17 +281,17 @@ class IndexBuild:
     def index_version(self) -> int:
         """Return the version of the index."""
         has_ids = self.snapshot.manifest.has_stable_row_ids
-        return self.kind.written_version(self.parameters, has_stable_row_ids=has_ids)
+        return self.kind.written_version(self.chosen, has_stable_row_ids=has_ids)
 
     @property
     def details(self) -> tuple[str, bytes]:
         """Return what its entry says of it, and the name of that message."""
-        return self.kind.described(self.parameters)
+        return self.kind.described(self.chosen)
 
     def new_files(self, name: str | None = None) -> NewFiles:
         """Return the folder of a new segment, of all of the index if it has no name."""
         name = name or self.uuid or str(uuid.uuid4())
-        return new_folder(self.snapshot, name, self.parameters)
+        return new_folder(self.snapshot, name, self.chosen)
 
     def files_of_group(self, number: int) -> NewFiles:
         """Return the folder of the segment, or the part, of a group of fragments."""
@@ -188,7 +299,11 @@ class IndexBuild:
             new = self.new_files(f"{self.uuid}/{STAGING}")
             new.first_partition = first_partition(self.groups[number][0].id)
             return new
-        return self.new_files(None if len(self.groups) == 1 else str(uuid.uuid4()))
+        if len(self.groups) == 1:
+            return self.new_files()
+        new = self.new_files(str(uuid.uuid4()))
+        new.is_segment = True
+        return new
 
     def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
         """Yield the live values of fragments, with the numbers of their rows."""
@@ -275,138 +390,6 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
     return frozenset(each.id for each in alive if has_all(snapshot, named, [each]))
 
 
-@dataclass(frozen=True, slots=True)
-class MergeTask:
-    """Makes one segment of several; it pickles."""
-
-    to_bytes = staticmethod(serialize_index_bytes)
-    from_bytes = staticmethod(parse_index_bytes)
-
-    build: IndexBuild
-    segments: tuple[Index, ...]
-
-    def run(self, _number: int) -> Index:
-        """Return the entry of the segment, which is not committed; raises as `IndexBuild.merge` does."""
-        return self.build.merge(self.segments)
-
-
-class Builder(Protocol):
-    """The runner of the tasks of a build; it also reports the steps before them."""
-
-    def stage(
-        self, build: IndexBuild, name: str, total: int, unit: str
-    ) -> AbstractContextManager[Done]:
-        """Give what is called when one more unit is done of a stage of training, which is done here."""
-        ...
-
-    def segments(self, build: IndexBuild) -> Sequence[Index]:
-        """Make a segment of each group of fragments."""
-        ...
-
-    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
-        """Make one segment of several; raises as `IndexBuild.merge` does."""
-        ...
-
-
-class ThreadBuilder:
-    """This machine's threads."""
-
-    @contextmanager
-    def stage(self, build: IndexBuild, name: str, total: int, unit: str) -> Iterator[Done]:  # noqa: ARG002 - a bar has no unit
-        """See `Builder.stage`."""
-        with bar(f"index {build.name}: {name.replace('_', ' ')}") as tell:
-            yield counted(tell, total)
-
-    def segments(self, build: IndexBuild) -> Sequence[Index]:
-        """See `Builder.segments`."""
-        return run_tasks(build, len(build.groups), what=f"index {build.name}")
-
-    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
-        """See `Builder.merge`."""
-        return build.merge(segments)
-
-
-THREADS: Final = ThreadBuilder()
-
-
-def plan_build(
-    snapshot: Snapshot,
-    column: str,
-    message: str,
-    name: str,
-    parameters: Mapping[str, Any],
-    fragments: Sequence[Fragment] | None = None,
-) -> IndexBuild:
-    """Plan an index of all fragments, or of some.
-
-    Raises NoColumnError, ColumnTypeError, ArgumentError for parameters that the kind does not have.
-    """
-    check_parameters(message, parameters)
-    schema = snapshot.manifest.schema
-    leaf = leaf_of(schema, column)
-    arrow = field_to_arrow(leaf).type
-    check_type(message, column, arrow)
-    check = scalar_kind(message).parameters.check
-    if check is not None:
-        check(parameters, column, arrow)
-    groups = groups_of_index(snapshot, leaf, message, fragments)
-    path = path_of(schema, leaf)
-    return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
-
-
-def check_parameters(message: str, parameters: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for parameters that a kind does not have, unless it checks them itself."""
-    kind = scalar_kind(message)
-    names = kind.parameters.names
-    unknown = sorted(parameters.keys() - names)
-    if unknown and kind.parameters.check is None:
-        known = ", ".join(sorted(names)) or "no parameters"
-        hint = did_you_mean(unknown[0], names)
-        text = f"a {kind.user_names[0]} index has {known}, and no {', '.join(unknown)}{hint}"
-        raise ArgumentError(text)
-
-
-def check_type(message: str, column: str, arrow: pa.DataType) -> None:
-    """Raise ColumnTypeError for values that a kind does not take."""
-    kind = scalar_kind(message)
-    if not kind.takes(storage_type(arrow)):
-        text = f"{kind.user_names[0]} index column {column} must be {kind.types}, but got {arrow}"
-        raise ColumnTypeError(text)
-
-
-def groups_of_index(
-    snapshot: Snapshot, leaf: Field, message: str, fragments: Sequence[Fragment] | None
-) -> tuple[tuple[Fragment, ...], ...]:
-    """Return some fragments, by default all, as they are sorted together for an index of a kind on a field."""
-    chosen = snapshot.manifest.fragments if fragments is None else fragments
-    value_bytes = row_bytes(pa.schema([field_to_arrow(leaf)]))
-    width = value_bytes + _NUMBER_BYTES + scalar_kind(message).row_bytes
-    return tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
-
-
-def leaf_of(schema: Schema, column: str) -> Field:
-    """Return the field that a path leads to, by names in any case if no other has them; raises NoColumnError."""
-    try:
-        return find_path(schema, column)[-1]
-    except ArgumentError as error:
-        text = f"{column} not found in schema: {error}"
-        raise NoColumnError(text) from None
-
-
-def leaf_of_index(schema: Schema, index: Index) -> Field:
-    """Return the field that an index is of.  Raises FormatError if its entry does not name one of the schema."""
-    found = {each.id: each for each in schema.walk()}
-    if len(index.field_ids) != 1 or index.field_ids[0] not in found:
-        text = f"the index {index.name!r} is of the fields {list(index.field_ids)}, and not of one of the table"
-        raise FormatError(text)
-    return found[index.field_ids[0]]
-
-
-def path_of(schema: Schema, leaf: Field) -> str:
-    """Return the path of a field, as users write it; `resolve` reads it back."""
-    return {each.id: path for path, each in walk_paths(schema)}[leaf.id]
-
-
 def files_in(snapshot: Snapshot, folder: str) -> IndexFiles:
     """Return the files of a folder that may be written again under their names: nothing is remembered of them."""
     apart = Snapshot(snapshot.store, snapshot.manifest)
@@ -424,17 +407,21 @@ def file_version(snapshot: Snapshot) -> FileVersion:
     return V2_0 if version == V0_1 else version
 
 
-def groups_of(
-    snapshot: Snapshot, fragments: Sequence[Fragment], most_rows: int
-) -> Iterator[tuple[Fragment, ...]]:
-    """Yield fragments that make a segment together: as many rows as are sorted at once; one group at least."""
-    group: list[Fragment] = []
-    rows = 0
-    for fragment in fragments:
-        more = live_row_count(snapshot, fragment)
-        if group and rows + more > most_rows:
-            yield tuple(group)
-            group, rows = [], 0
-        group.append(fragment)
-        rows += more
-    yield tuple(group)
+def _planned(
+    snapshot: Snapshot,
+    column: str,
+    kind: Kind,
+    name: str,
+    parameters: Mapping[str, Any],
+    fragments: Sequence[Fragment] | None,
+) -> IndexBuild:
+    check_parameters(kind, parameters)
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    arrow = field_to_arrow(leaf).type
+    check_type(kind, column, arrow)
+    if kind.parameters.check is not None:
+        kind.parameters.check(parameters, column, arrow)
+    groups = groups_of_index(snapshot, leaf, kind, fragments)
+    path = path_of(schema, leaf)
+    return IndexBuild(snapshot, name, kind.details, path, leaf.id, dict(parameters), groups)

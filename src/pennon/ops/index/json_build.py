@@ -16,15 +16,18 @@ import pyarrow as pa
 from pennon.errors import ArgumentError, ColumnTypeError, FormatError
 from pennon.expr.functions.json import path_value
 from pennon.index.base import Values
-from pennon.index.kinds import SCALAR_KINDS, kind_called
+from pennon.index.kind import Kind
+from pennon.index.kinds import KINDS, kind_called, kind_of_details
 from pennon.index.row_map import RowMap
 from pennon.index.text.documents import is_json
-from pennon.ops.index.build import (
-    IndexBuild,
+from pennon.ops.index.build import Builder, IndexBuild, Origin
+from pennon.ops.index.request import (
+    IndexRequest,
     check_parameters,
     check_type,
     groups_of_index,
     leaf_of,
+    leaf_of_index,
     path_of,
 )
 from pennon.scan.read.tasks import plan_tasks
@@ -32,7 +35,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.json_index_wire import json_details
+from pennon.table.json_index_wire import json_details, json_target
 
 _WHOLE: Final = 1 << 63
 _TYPES: Final[Mapping[type, pa.DataType]] = {
@@ -45,10 +48,10 @@ _TYPES: Final[Mapping[type, pa.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class JsonChoices:
-    """The settings of an index on a JSON path; ``message`` is that of an index of the values."""
+    """The settings of an index on a JSON path; ``kind`` is that of an index of the values."""
 
     path: str
-    message: str
+    kind: Kind
     parameters: Mapping[str, Any]
 
     @classmethod
@@ -65,7 +68,7 @@ class JsonChoices:
             raise ArgumentError(message)
         kind = kind_called(target)
         if not kind.may_be_json_target:
-            names = sorted(each.user_names[0] for each in SCALAR_KINDS if each.may_be_json_target)
+            names = sorted(each.user_names[0] for each in KINDS if each.may_be_json_target)
             message = (
                 f"an index on a path of JSON is one of {', '.join(names)}, and not {target!r}; "
                 "INVERTED is made of the JSON column itself"
@@ -76,8 +79,8 @@ class JsonChoices:
             path_value("{}", path)
         except (ValueError, TypeError) as error:
             raise ArgumentError(str(error)) from error
-        check_parameters(kind.details, found)
-        return cls(path, kind.details, found)
+        check_parameters(kind, found)
+        return cls(path, kind, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,63 @@ class JsonBuild(IndexBuild):
 
     json_path: str = ""
     values_type: pa.DataType = _TYPES[str]
+
+    @classmethod
+    def plan(cls, wanted: IndexRequest) -> JsonBuild:
+        """See `IndexBuild.plan`.  Raises ColumnTypeError for a column that is not of JSON."""
+        choices = JsonChoices.of(wanted.parameters)
+        others = [each for each in wanted.indices if json_target(each)[0] != choices.path]
+        name = wanted.name_or_new("", others)
+        return cls._planned(wanted.snapshot, wanted.column, name, choices, wanted.fragments)
+
+    @classmethod
+    def plan_like(
+        cls,
+        snapshot: Snapshot,
+        like: Index,
+        fragments: Sequence[Fragment] | None,
+        origin: Origin = Origin.FILES,
+    ) -> JsonBuild:
+        """See `IndexBuild.plan_like`."""
+        cls.check_entry(snapshot, like)
+        schema, (json_path, target) = snapshot.manifest.schema, json_target(like)
+        column = path_of(schema, leaf_of_index(schema, like))
+        choices = JsonChoices(json_path or "", kind_of_details(target.type_name), {})
+        build = cls._planned(snapshot, column, like.name, choices, fragments)
+        if origin is Origin.DETAILS:
+            return build
+        return replace(build, parameters=dict(build.kind.parameters.of_files(build.files(like))))
+
+    @classmethod
+    def _planned(
+        cls,
+        snapshot: Snapshot,
+        column: str,
+        name: str,
+        choices: JsonChoices,
+        fragments: Sequence[Fragment] | None,
+    ) -> JsonBuild:
+        schema, kind = snapshot.manifest.schema, choices.kind
+        leaf = leaf_of(schema, column)
+        arrow = field_to_arrow(leaf).type
+        if not is_json(arrow):
+            message = f"a JSON index is made of a JSON column, and {column} is {arrow}"
+            raise ColumnTypeError(message)
+        return cls(
+            snapshot,
+            name,
+            kind.details,
+            path_of(schema, leaf),
+            leaf.id,
+            dict(choices.parameters),
+            groups_of_index(snapshot, leaf, kind, fragments),
+            json_path=choices.path,
+        )
+
+    @classmethod
+    def fits(cls, kind: Kind, column: pa.DataType) -> bool:  # noqa: ARG003 - of the values
+        """See `IndexBuild.fits`."""
+        return is_json(column)
 
     @property
     def type(self) -> pa.DataType:
@@ -118,14 +178,16 @@ class JsonBuild(IndexBuild):
         )
         raise ArgumentError(message)
 
-    def inferred(self) -> JsonBuild:
+    def train(self, builder: Builder) -> JsonBuild:  # noqa: ARG002 - takes no time
         """Return the build of an index of values of the type that the first one in the table is of.
 
         Raises ArgumentError for one of no such type, ColumnTypeError for a type that the kind does not take.
         """
+        if not any(self.groups):
+            return self
         found = next(self._found(), None)
         kind = _TYPES[str] if found is None else _type_of(found, self.json_path)
-        check_type(self.message, f"{self.path}->{self.json_path}", kind)
+        check_type(self.kind, f"{self.path}->{self.json_path}", kind)
         return replace(self, values_type=kind)
 
     def _found(self) -> Iterator[Any]:
@@ -156,38 +218,9 @@ class JsonBuild(IndexBuild):
         """Return of what type the values of a segment are; None where its files do not say."""
         if not self.kind.tells_type:
             return None
-        opened: Any = self.kind.open(self.files(segment), self.values_type)
+        opened: Any = self.kind.open_segment(self.files(segment), self.values_type)
         found: pa.DataType = opened.column.type
         return found
-
-
-def plan_json(
-    snapshot: Snapshot,
-    column: str,
-    name: str,
-    choices: JsonChoices,
-    fragments: Sequence[Fragment] | None,
-) -> JsonBuild:
-    """Plan an index of all fragments, or of some; `JsonBuild.inferred` is of what lies there.
-
-    Raises NoColumnError, ColumnTypeError for a column that is not of JSON.
-    """
-    schema = snapshot.manifest.schema
-    leaf = leaf_of(schema, column)
-    arrow = field_to_arrow(leaf).type
-    if not is_json(arrow):
-        message = f"a JSON index is made of a JSON column, and {column} is {arrow}"
-        raise ColumnTypeError(message)
-    return JsonBuild(
-        snapshot,
-        name,
-        choices.message,
-        path_of(schema, leaf),
-        leaf.id,
-        dict(choices.parameters),
-        groups_of_index(snapshot, leaf, choices.message, fragments),
-        json_path=choices.path,
-    )
 
 
 def _type_of(value: Any, path: str) -> pa.DataType:

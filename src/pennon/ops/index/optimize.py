@@ -12,10 +12,10 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
 from pennon.index.kinds import rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
+from pennon.ops.index.build import Builder, Origin, carried
+from pennon.ops.index.builders import THREADS
 from pennon.ops.index.check import is_made_here, wrong_segments
 from pennon.ops.index.create import build_index, plan_like
-from pennon.ops.index.vectors import optimized_vectors
 from pennon.ops.row_history import has_moved_rows, live_row_ids
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import moved_rows
@@ -99,34 +99,21 @@ def optimized_segments(
         message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
         return [], []
-    remake = _vectors if segments[0].is_vector else _plain
     made: list[Index] = []
     gone: list[Index] = []
     for each in kept:
         if each in stale or each in claiming:
             gone.append(each)
             if each in stale or alive & _carried(snapshot, each):
-                made.append(remake(snapshot, [each], [each], [], builder, retrain=False)[0])
+                made.append(_remade(snapshot, [each], [each], [], builder, retrain=False)[0])
     if retrain or fresh or len(old) > 1:
-        one, replaced = remake(snapshot, segments, old, fresh, builder, retrain=retrain)
+        one, replaced = _remade(snapshot, segments, old, fresh, builder, retrain=retrain)
         made.append(one)
         gone += replaced
     return made, gone
 
 
-def _vectors(
-    snapshot: Snapshot,
-    segments: Sequence[Index],
-    old: Sequence[Index],
-    fresh: Sequence[Fragment],
-    builder: Builder,
-    *,
-    retrain: bool,
-) -> tuple[Index, list[Index]]:
-    return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
-
-
-def _plain(
+def _remade(
     snapshot: Snapshot,
     segments: Sequence[Index],
     old: Sequence[Index],
@@ -136,17 +123,20 @@ def _plain(
     retrain: bool,
 ) -> tuple[Index, list[Index]]:
     """Return the new segment of old ones and new fragments, and the segments that it stands for."""
+    last = segments[-1]
     if retrain:
-        return build_index(plan_like(snapshot, segments[-1], None), builder), list(segments)
+        build = plan_like(snapshot, last, None, Origin.RETRAINED)
+        return build_index(build, builder), list(segments)
     try:
-        return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), list(old)
+        build = plan_like(snapshot, last, fresh).train(builder)
+        return build.extended(last, old, builder), list(old)
     except _UNREADABLE:
-        again = {number for each in old for number in _carried(snapshot, each)}
+        replaced = list(old or [last])
+        again = {number for each in replaced for number in _carried(snapshot, each)}
         again.update(each.id for each in fresh)
         chosen = [each for each in snapshot.manifest.fragments if each.id in again]
-        return build_index(
-            plan_like(snapshot, segments[-1], chosen, with_parameters=False), builder
-        ), list(old)
+        anew = plan_like(snapshot, last, chosen, Origin.DETAILS)
+        return build_index(anew, builder), replaced
 
 
 def _stale(snapshot: Snapshot, kept: Sequence[Index]) -> list[Index]:
@@ -189,11 +179,3 @@ def _carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
         return carried(snapshot, segment)
     except _UNREADABLE:  # where its rows are now
         return frozenset()
-
-
-def _merged(build: IndexBuild, old: Sequence[Index], builder: Builder) -> Index:
-    """Return the segment of new rows and old segments."""
-    if not old:
-        return build_index(build, builder)
-    fresh = builder.segments(build) if any(build.groups) else ()
-    return builder.merge(build, [*old, *fresh])

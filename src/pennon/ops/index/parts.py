@@ -16,7 +16,8 @@ from typing import Any
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.index.text.parameters import METADATA
 from pennon.index.text.parts import STAGING, settings_of_parts
-from pennon.ops.index.build import THREADS, Builder, files_in, new_folder
+from pennon.ops.index.build import Builder, files_in, new_folder
+from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import folder_name, in_folder, plan_index
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
@@ -38,7 +39,7 @@ def build_parts(
 ) -> None:
     """Build parts of a full-text index for some fragments; they become visible when they are merged and committed.
 
-    Raises ArgumentError for other kinds, and what `pennon.ops.index.build.plan_build` raises.
+    Raises ArgumentError for other kinds, and what `pennon.ops.index.build.IndexBuild.plan` raises.
     """
     if kind.upper() not in _IN_PARTS:
         message = (

@@ -16,7 +16,8 @@ from pennon.core.units import FieldId
 from pennon.errors import ConflictError
 from pennon.index.scalar import zone_map
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder
+from pennon.ops.index.build import Builder
+from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import build_index, plan_index
 from pennon.ops.index.optimize import optimized_segments
 from pennon.scan.snapshot import Snapshot

@@ -21,7 +21,6 @@ from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, Unsu
 from pennon.index.vector.metric import L2, Metric, metric_named
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
 from pennon.index.vector.settings import KINDS, Graph, VectorSettings
-from pennon.ops.index.vector_build import Given
 
 _NUMBERS: Final = frozenset(
     {
@@ -74,16 +73,19 @@ _LEAST_NEIGHBOURS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Models that the caller has trained already."""
+
+    centroids: Matrix | None = None
+    codebook: Matrix | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class VectorArguments:
     """Training arguments of a vector index, and the models that the caller gives."""
 
     settings: VectorSettings
     given: Given
-
-
-def is_vector_kind(kind: str) -> bool:
-    """Return whether a kind of index, in any case, is one of vectors."""
-    return kind.upper() in KINDS
 
 
 def given_arguments(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,6 +97,14 @@ def given_arguments(said: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def vector_kind(name: str) -> str:
+    """Return the name of a kind of vectors, in upper case.  Raises UnsupportedError for any other."""
+    if name.upper() not in KINDS:
+        message = f"Only {list(KINDS)} index types supported. Got {name.upper()}"
+        raise UnsupportedError(message)
+    return name.upper()
+
+
 def vector_arguments(
     column: str, kind: pa.DataType, index_type: str, arguments: Mapping[str, Any]
 ) -> VectorArguments:
@@ -104,7 +114,7 @@ def vector_arguments(
     """
     vector = _vector(column, kind, arguments.get("num_sub_vectors"))
     metric = _metric(arguments.get("metric"))
-    name = _kind(index_type)
+    name = vector_kind(index_type)
     _refuse(arguments)
     numbers = {key: _number(key, arguments[key]) for key in _NUMBERS & arguments.keys()}
     centroids = _centroids(arguments, vector, numbers.get("num_partitions"))
@@ -144,14 +154,6 @@ def _metric(metric: Any) -> Metric:
     return found
 
 
-def _kind(index_type: str) -> str:
-    name = index_type.upper()
-    if name not in KINDS:
-        message = f"Only {list(KINDS)} index types supported. Got {name}"
-        raise UnsupportedError(message)
-    return name
-
-
 def _refuse(arguments: Mapping[str, Any]) -> None:
     """Say what is not heeded, and refuse what would make another index than asked for."""
     if arguments.get("accelerator") is not None:
@@ -159,7 +161,7 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
         raise UnsupportedError(message)
     if arguments.get("index_cache_size") is not None:
         message = "index_cache_size of create_index is ignored, by pylance too"
-        warnings.warn(message, DeprecationWarning, stacklevel=5)
+        warnings.warn(message, DeprecationWarning, stacklevel=6)
     version = arguments.get("index_file_version")
     if version is not None and str(version).upper() != "V3":
         message = (
@@ -175,12 +177,12 @@ def _refuse(arguments: Mapping[str, Any]) -> None:
             raise TypeError(message)
     if unknown:
         message = f"create_index has no {', '.join(unknown)}, and ignores it"
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warnings.warn(message, UserWarning, stacklevel=6)
 
 
 def _number(key: str, value: Any) -> int:
     if isinstance(value, float) and key == "num_partitions":
-        warnings.warn("num_partitions is float, converting to int", UserWarning, stacklevel=6)
+        warnings.warn("num_partitions is float, converting to int", UserWarning, stacklevel=7)
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         message = f"{key} must be int, got {type(value)}"

@@ -39,21 +39,14 @@ from pennon.index.vector.rows import Matrix
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import leaf_of, path_of
-from pennon.ops.index.create import check_name, new_name
-from pennon.ops.index.vector_arguments import vector_arguments
-from pennon.ops.index.vector_build import (
-    MESSAGE,
-    VectorBuild,
-    plan_untrained,
-    trained_model,
-)
+from pennon.ops.index.builders import THREADS
+from pennon.ops.index.create import check_name
+from pennon.ops.index.request import IndexRequest
+from pennon.ops.index.vector_build import VectorBuild
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.arrow import field_to_arrow, schema_from_arrow
-from pennon.schema.types import storage_type
+from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1
 from pennon.table.fragment import Fragment
-from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
 
@@ -97,17 +90,12 @@ def _trained(
     arguments: Mapping[str, Any],
     fragments: Sequence[Fragment] | None,
 ) -> Model:
-    found = vector_arguments(column, _type_of(snapshot, column), kind, arguments)
-    build = plan_untrained(snapshot, column, "", found.settings, fragments)
-    model = trained_model(build, found.given)
+    wanted = IndexRequest(snapshot, column, kind, "", arguments, fragments)
+    model = VectorBuild.plan(wanted).trained_model(THREADS)
     if model is None:
         message = f"column {column} has too few vectors to train {kind} on"
         raise ArgumentError(message)
     return model
-
-
-def _type_of(snapshot: Snapshot, column: str) -> pa.DataType:
-    return storage_type(field_to_arrow(leaf_of(snapshot.manifest.schema, column)).type)
 
 
 def plan_codes(
@@ -118,18 +106,12 @@ def plan_codes(
     fragments: Sequence[Fragment] | None = None,
 ) -> VectorBuild:
     """Plan an IVF_PQ index of given centroids and codebook; raises as `vector_arguments` does."""
-    schema = snapshot.manifest.schema
-    leaf = leaf_of(schema, column)
-    path = path_of(schema, leaf)
-    found = vector_arguments(path, _type_of(snapshot, column), "IVF_PQ", arguments)
-    if found.given.centroids is None or found.given.codebook is None:
+    build = VectorBuild.plan(IndexRequest(snapshot, column, "IVF_PQ", name, arguments, fragments))
+    given = build.given
+    if given.centroids is None or given.codebook is None:
         message = "codes are made with centroids and a codebook"
         raise ArgumentError(message)
-    indices = parse_indices(snapshot.manifest.indices)
-    name = new_name(schema, leaf, MESSAGE, indices) if name is None else name
-    model = Model(found.settings, found.given.centroids, found.given.codebook)
-    build = plan_untrained(snapshot, path, name, found.settings, fragments)
-    return replace(build, model=model)
+    return replace(build, model=Model(build.settings, given.centroids, given.codebook))
 
 
 def write_codes(

@@ -256,8 +256,5 @@ def _counts(
 def commit_merge(merged: Merged) -> Manifest:
     """Commit a merge; raises what `pennon.table.commit.loop.commit` raises."""
     return commit_on(
-        merged.snapshot,
-        merged.operation,
-        planned_ns=merged.planned_ns,
-        adds_keys=merged.adds_keys,
+        merged.snapshot, merged.operation, planned_ns=merged.planned_ns, adds_keys=merged.adds_keys
     )

@@ -72,16 +72,13 @@ class Maker(Protocol):
     @property
     def needs(self) -> Projection:
         """Return the columns of the old rows that it wants to see."""
-        ...
 
     @property
     def row_bytes(self) -> int:
         """Return about how many bytes a row takes that does not come from the old rows."""
-        ...
 
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
         """Return the rows as they are written; ``old`` has those columns, or none for new rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,11 +120,7 @@ def _blob_files(source: Snapshot, file: DataFileRef, own: str) -> dict[str, str]
 
 
 def _external_paths(fragment: Fragment) -> list[str]:
-    sequences = (
-        fragment.row_ids,
-        fragment.created_at_versions,
-        fragment.last_updated_at_versions,
-    )
+    sequences = (fragment.row_ids, fragment.created_at_versions, fragment.last_updated_at_versions)
     return [each.path for each in sequences if isinstance(each, ExternalFile)]
 
 

@@ -28,18 +28,11 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.evaluate import is_constant
-from pennon.expr.tree import (
-    Call,
-    Column,
-    Expression,
-    nodes_of,
-    paths_of,
-    with_column,
-)
+from pennon.expr.tree import Call, Column, Expression, nodes_of, paths_of, with_column
 from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
-from pennon.index.kind import ScalarKind
-from pennon.index.kinds import SCALAR_KINDS, kind_of, stores_row_ids
+from pennon.index.kind import Kind
+from pennon.index.kinds import KINDS, kind_of, stores_row_ids
 from pennon.index.moved_rows import MovedRows
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.plan.index_words import shown
@@ -58,7 +51,7 @@ from pennon.table.json_index_wire import json_target
 T = TypeVar("T")
 
 UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
-_ORDER: Final = {kind.name: rank for rank, kind in enumerate(SCALAR_KINDS)}
+_ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS)}
 INDICES: Final[Key[Mapping[FieldId, Sequence[ColumnIndex]]]] = Key("indices")
 INDEX_PARTS: Final[Key[Remember]] = Key("index parts")
 COVERAGE: Final[Key[_Covered]] = Key("coverage")
@@ -70,7 +63,7 @@ class ColumnIndex:
     """An index on a column, or on what lies at a path of a JSON column, with its segments."""
 
     name: str
-    kind: ScalarKind
+    kind: Kind
     segments: tuple[Index, ...]
     json_path: str | None = None
 
@@ -234,7 +227,7 @@ def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     named: dict[tuple[str, FieldId, str | None], list[Index]] = {}
     for index in known_indices(snapshot):
         if len(index.field_ids) == 1 and index.fragment_ids is not None:
-            path, target = json_target(index) or (None, index)
+            path, target = json_target(index)
             named.setdefault((index.name, index.field_ids[0], path), []).append(target)
     found: dict[FieldId, list[ColumnIndex]] = {}
     for (name, field_id, path), segments in named.items():
@@ -334,16 +327,14 @@ def _negated(node: Expression) -> Expression | None:
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def open_index(
-    snapshot: Snapshot, segment: Index, kind: ScalarKind, column: pa.DataType
-) -> OpenIndex:
+def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> OpenIndex:
     """Return a segment of an index on a column of a type, opened now or before.
 
     Raises FormatError, NotFoundError or UnsupportedError if it cannot be read.
     """
 
     def open_now() -> OpenIndex:
-        return kind.open(snapshot.index_files(segment, remember), column)
+        return kind.open_segment(snapshot.index_files(segment, remember), column)
 
     remember = remember_parts(snapshot)
     return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)

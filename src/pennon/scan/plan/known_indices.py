@@ -57,13 +57,12 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     """Return why no filter asks a segment of an index; None where some do.  Opens its files."""
     if index.name in SYSTEM:
         return None
-    kind, json = kind_of(index), json_target(index)
-    if json is not None and kind is not None and not kind.tells_type:
+    kind, (path, target) = kind_of(index), json_target(index)
+    if path is not None and kind is not None and not kind.tells_type:
         return f"a {kind.name} on a path of JSON does not record the type of its values"
     if kind is None:
         newest = kind_of_any_version(index)
-        index = index if json is None else json[1]
-        name = index.type_name or "an unknown kind"
+        name = target.type_name or "an unknown kind"
         if newest is None:
             return f"Pennon searches no index of {name}"
         return f"it is of version {index.index_version}; Pennon knows {newest.name} up to {newest.reads}"
@@ -72,7 +71,8 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
         return "it does not say which column, or which fragments, it is of"
     try:
         moved_rows(snapshot)
-        kind.open(snapshot.index_files(index, snapshot.session.index_parts), column)
+        if kind.open is not None:
+            kind.open(snapshot.index_files(index, snapshot.session.index_parts), column)
     except (FormatError, NotFoundError, UnsupportedError) as error:
         return str(error)
     return None

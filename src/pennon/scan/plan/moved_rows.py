@@ -47,10 +47,7 @@ def covered_now(snapshot: Snapshot, index: Index) -> frozenset[FragmentId]:
     if not moved.maps:
         return covered
     return snapshot.remember(
-        COVERED,
-        lambda: covered - _lost(snapshot, index, covered),
-        index.folder,
-        index.fragment_ids,
+        COVERED, lambda: covered - _lost(snapshot, index, covered), index.folder, index.fragment_ids
     )
 
 

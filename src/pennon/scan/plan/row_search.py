@@ -35,22 +35,18 @@ class RowSearch(Protocol):
     @property
     def source(self) -> str:
         """Return what binds the search, below `pennon.scan.search`: ``nearest:NearestSource``."""
-        ...
 
     @property
     def prefilter(self) -> bool:
         """Return whether the condition limits what the search may find; else it is for the rows found."""
-        ...
 
     @property
     def is_fast(self) -> bool:
         """Return whether rows that no index covers are left out."""
-        ...
 
     @property
     def added(self) -> AddedColumns:
         """Return the columns that come with the rows found."""
-        ...
 
 
 SCORE: Final = "_score"

@@ -45,15 +45,12 @@ class Reader(Protocol):
 
     def physical_rows(self) -> int:
         """Return the number of rows, deleted ones counted."""
-        ...
 
     def live_rows(self) -> LiveRows:
         """Return which rows are alive."""
-        ...
 
     def read(self, fields: Sequence[Field], rows: Rows) -> list[list[pa.Array[Any]]]:
         """Return the values of each field at the given physical rows."""
-        ...
 
 
 MakeReader: TypeAlias = Callable[[Snapshot, Fragment], Reader]

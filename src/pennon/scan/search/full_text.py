@@ -40,10 +40,7 @@ from pennon.scan.search.text_search import Search
 from pennon.scan.snapshot import Snapshot
 
 ITEM: Final = "_doc_index"
-_FIELDS: Final = {
-    ITEM: pa.field(ITEM, pa.list_(pa.uint32())),
-    SCORE: pa.field(SCORE, pa.float32()),
-}
+_FIELDS: Final = {ITEM: pa.field(ITEM, pa.list_(pa.uint32())), SCORE: pa.field(SCORE, pa.float32())}
 _ITEMS_SCORED: Final = AddedColumns(_FIELDS, last=(ITEM, SCORE))
 _ITEMS_NOT_SCORED: Final = AddedColumns(_FIELDS, last=(ITEM,))
 _BEST_FIRST: Final = (ColumnOrdering(SCORE, ascending=False),)

@@ -26,7 +26,7 @@ from pyspark.sql import types as st
 from sqlglot import exp
 
 from pennon.expr.tree import Call, Column, Expression, Literal, is_among
-from pennon.index.kind import LookupCost, ScalarKind
+from pennon.index.kind import Kind, LookupCost
 from pennon.index.kinds import kind_of
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.page_statistics import read_bounds_of
@@ -291,7 +291,7 @@ def knows_keys(snapshot: Snapshot, name: str) -> bool:
     return any(read_bounds_of(snapshot, each, {(name,): field}) for each in ends)
 
 
-def _kinds_asked(snapshot: Snapshot, field: Field) -> set[ScalarKind]:
+def _kinds_asked(snapshot: Snapshot, field: Field) -> set[Kind]:
     mine = (each for each in known_indices(snapshot) if each.field_ids == (field.id,))
     kinds = (kind_of(each) for each in mine)
     return {kind for kind in kinds if kind and kind.lookup_cost is not LookupCost.NONE}

@@ -35,10 +35,7 @@ class MergePlan:
 
 
 def plan_merge(
-    snapshot: Snapshot,
-    merge: Merge,
-    keyed: KeyedMerge | None = None,
-    grown: Snapshot | None = None,
+    snapshot: Snapshot, merge: Merge, keyed: KeyedMerge | None = None, grown: Snapshot | None = None
 ) -> MergePlan:
     """Plan a merge; ``keyed`` is what the source's keys leave of the table.
 

@@ -24,12 +24,7 @@ from pennon.spark.frames.scan import ADDRESS, address_frame, frame_of, reads_who
 from pennon.spark.names import find_name, quoted
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.session import is_case_sensitive
-from pennon.spark.source.conditions import (
-    Condition,
-    as_column,
-    columns_named,
-    system_columns_named,
-)
+from pennon.spark.source.conditions import Condition, as_column, columns_named, system_columns_named
 from pennon.spark.source.options import ReadOptions, WriteOptions
 from pennon.spark.source.replaced_rows import (
     commit_replaced,

@@ -169,11 +169,7 @@ def commit_changes(
         fragments = task.snapshot.manifest.fragments
         return commit_grown(base, operation, fragments, schema, properties, planned_ns=planned_ns)
     return commit_on(
-        task.snapshot,
-        operation,
-        properties=properties,
-        planned_ns=planned_ns,
-        adds_keys=adds_keys,
+        task.snapshot, operation, properties=properties, planned_ns=planned_ns, adds_keys=adds_keys
     )
 
 

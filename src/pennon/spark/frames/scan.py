@@ -10,12 +10,7 @@ from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.spark.frames import driver_reads
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
-from pennon.spark.source.partitions import (
-    Parallelism,
-    Partition,
-    pack_tasks,
-    plan_partitions,
-)
+from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks, plan_partitions
 from pennon.spark.source.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 

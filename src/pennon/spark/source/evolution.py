@@ -19,9 +19,10 @@ from pennon.core.units import FieldId, FragmentId
 from pennon.errors import SchemaMismatchError, UnsupportedError
 from pennon.ops.columns.alter import AlterTask
 from pennon.ops.columns.column_file import ColumnFiles
-from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
+from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once
 from pennon.ops.commit import commit_on
 from pennon.ops.retry import with_retries
+from pennon.ops.run_tasks import run_tasks
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
@@ -212,4 +213,4 @@ def _merge(
 
 def widen_here(task: AlterTask) -> Sequence[Fragment]:
     """Write columns that get wider on this machine's threads."""
-    return run_columns(task, "Widening columns", task.columns.threads)
+    return run_tasks(task, task.count, what="Widening columns", threads=task.columns.threads)

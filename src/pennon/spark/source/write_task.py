@@ -13,12 +13,7 @@ from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.ops.fit import fit_schema
-from pennon.ops.write import (
-    FileLimits,
-    WriteMode,
-    plan_write,
-    version_of_table,
-)
+from pennon.ops.write import FileLimits, WriteMode, plan_write, version_of_table
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.maps import with_maps_of

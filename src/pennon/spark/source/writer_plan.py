@@ -23,12 +23,7 @@ from pennon.spark.source.replaced_rows import (
     plan_replacement,
     understood,
 )
-from pennon.spark.source.row_write import (
-    CheckedWrite,
-    TablePlan,
-    accepted,
-    commit_fragments,
-)
+from pennon.spark.source.row_write import CheckedWrite, TablePlan, accepted, commit_fragments
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.source.writer import FragmentsWritten, LanceWriter, answers
 from pennon.spark.types import arrow_schema

@@ -32,10 +32,7 @@ from pennon.spark.source.options import (
 )
 from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
-from pennon.spark.source.write_task import (
-    newest_version,
-    plan_table_write,
-)
+from pennon.spark.source.write_task import newest_version, plan_table_write
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:

@@ -10,25 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from pennon.errors import FormatError, LanceError, NotFoundError, UnsupportedError
 from pennon.index.vector.build.train import CENTROIDS, Done
 from pennon.ops.bars import bar, counted
-from pennon.ops.index.build import IndexBuild, MergeTask
+from pennon.ops.index.build import IndexBuild
+from pennon.ops.index.builders import MergeTask
 from pennon.ops.index.create import create_index
 from pennon.ops.index.drop import drop_index
 from pennon.ops.index.optimize import optimize_indices
-from pennon.ops.index.vector_arguments import is_vector_kind
 from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import VectorShuffle
-from pennon.ops.index.vectors import create_vector_index
 from pennon.scan.read.tasks import live_row_count, plan_tasks
 from pennon.schema.project import walk_paths
 from pennon.spark.frames.scan import parallelism_of
-from pennon.spark.run_tasks import (
-    Progress,
-    Stages,
-    Task,
-    run_on_blocks,
-    run_tasks,
-    shuffled_blocks,
-)
+from pennon.spark.run_tasks import Progress, Stages, Task, run_on_blocks, run_tasks, shuffled_blocks
 from pennon.spark.source.conditions import check_flag, check_text
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.source.partitions import Partition, pack_tasks
@@ -65,7 +57,7 @@ class SparkBuilder:
         return nullcontext(counted(told, total))
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
-        """See `pennon.ops.index.create.Builder`; of vectors it is one segment, whose rows Spark shuffles."""
+        """See `pennon.ops.index.build.Builder`; of vectors it is one segment, whose rows Spark shuffles."""
         if isinstance(build, VectorBuild) and build.model is not None:
             shares = self._shares(build)
             if shares:
@@ -74,7 +66,7 @@ class SparkBuilder:
         return self._run(build, len(build.groups))
 
     def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
-        """See `pennon.ops.index.create.Builder`."""
+        """See `pennon.ops.index.build.Builder`."""
         (merged,) = self._run(MergeTask(build, tuple(segments)), 1)
         return merged
 
@@ -150,27 +142,15 @@ class IndexMethods:
         check_text(kind, "kind")
         check_flag(replace, "replace must be bool, got")
         with _shown(progress, f"index {column}") as told:
-            builder = SparkBuilder(self.spark, told)
-            if is_vector_kind(kind):
-                create_vector_index(
-                    self.snapshot(),
-                    column,
-                    kind,
-                    name,
-                    replace=replace,
-                    arguments=parameters,
-                    builder=builder,
-                )
-            else:
-                create_index(
-                    self.snapshot(),
-                    column,
-                    kind,
-                    name,
-                    replace=replace,
-                    parameters=parameters,
-                    builder=builder,
-                )
+            create_index(
+                self.snapshot(),
+                column,
+                kind,
+                name,
+                replace=replace,
+                parameters=parameters,
+                builder=SparkBuilder(self.spark, told),
+            )
 
     def optimizeIndices(
         self: TableHandle,

@@ -159,9 +159,7 @@ class LanceTable(
         return self._count(rows)
 
     def update(
-        self,
-        condition: Condition | None = None,
-        set: Mapping[str, str | Column] | None = None,
+        self, condition: Condition | None = None, set: Mapping[str, str | Column] | None = None
     ) -> DataFrame:
         """Give columns new values in the rows for which a condition is true; return the number of updated rows.
 

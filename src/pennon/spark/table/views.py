@@ -55,11 +55,7 @@ class LanceView:
 
 
 def view(
-    spark: SparkSession,
-    uri: str,
-    name: str,
-    columns: Sequence[str] | None = None,
-    **options: Any,
+    spark: SparkSession, uri: str, name: str, columns: Sequence[str] | None = None, **options: Any
 ) -> LanceView:
     """Make a temporary view of a table, or of a part of it: the options are those of `read`.
 

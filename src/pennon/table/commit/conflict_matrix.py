@@ -293,10 +293,7 @@ LETTERS: Mapping[str, tuple[str, Callable[[Operation, Operation], Verdict]]] = {
         "retryable: to do the whole operation again on the newest version can succeed",
         _always(Verdict.RETRYABLE),
     ),
-    "X": (
-        "incompatible: the operation makes no sense any more",
-        _always(Verdict.INCOMPATIBLE),
-    ),
+    "X": ("incompatible: the operation makes no sense any more", _always(Verdict.INCOMPATIBLE)),
     "d": (
         (
             "of a fragment that both change, the deleted rows are united; retryable where they meet, "

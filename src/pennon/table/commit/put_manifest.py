@@ -64,12 +64,7 @@ class _Holder(Enum):
     UNKNOWN = 4
 
 
-def put_manifest(
-    store: CommitStore,
-    naming: Naming,
-    manifest: Manifest,
-    clock: Clock,
-) -> bool:
+def put_manifest(store: CommitStore, naming: Naming, manifest: Manifest, clock: Clock) -> bool:
     """Create the manifest of a version; return False if another writer has made that version.
 
     Raises CommitStateUnknown if nobody can tell.
@@ -80,10 +75,7 @@ def put_manifest(
 
 
 def put_manifest_at(
-    store: CommitStore,
-    location: ManifestLocation,
-    manifest: Manifest,
-    clock: Clock,
+    store: CommitStore, location: ManifestLocation, manifest: Manifest, clock: Clock
 ) -> bool:
     """Create a manifest at a place; the same as `put_manifest` otherwise."""
     path = location.path
@@ -216,10 +208,7 @@ def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:
 
 
 def _holder(
-    store: CommitStore,
-    location: ManifestLocation,
-    manifest: Manifest,
-    clock: Clock,
+    store: CommitStore, location: ManifestLocation, manifest: Manifest, clock: Clock
 ) -> _Holder:
     """Read back what lies under the name of our manifest."""
     for again in range(_READ_BACKS):

@@ -49,29 +49,24 @@ class ManifestStore(Protocol):
 
     def get(self, version: int) -> Entry | None:
         """Return what is known of a version; None if nothing is."""
-        ...
 
     def get_latest(self) -> Entry | None:
         """Return the entry of the highest version; None if the store knows of no version."""
-        ...
 
     def put_if_not_exists(self, entry: Entry) -> None:
         """Add an entry; of all that race for one version, exactly one wins.
 
         Raises AlreadyExistsError if the version has an entry.
         """
-        ...
 
     def put_if_exists(self, entry: Entry) -> None:
         """Replace the entry of a version; raises NotFoundError if it has none."""
-        ...
 
     def below(self, folder: str) -> ManifestStore:
         """Return the manifests of the table in a folder below this one: a branch is such a table.
 
         They are the same as those of a store that is opened on that table.
         """
-        ...
 
 
 def new_staging_path(final: str) -> str:

@@ -19,8 +19,8 @@ _CENTROIDS: Final = "LANCE_INCLUDE_VECTOR_CENTROIDS"
 _CODEBOOK: Final = ("codebook_position", "codebook_tensor")
 
 
-def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]:
-    """Return what `LanceDataset.index_statistics` says of a segment.
+def vector_statistics(files: IndexFiles, root: str) -> dict[str, Any]:
+    """Return what `LanceDataset.index_statistics` says of a segment; ``root``: the table's URI.
 
     Raises FormatError, NotFoundError, and UnsupportedError for older layouts.
     """
@@ -28,7 +28,7 @@ def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]
     settings = stored.model.settings
     found = {
         "index_type": settings.kind,
-        "uuid": uuid,
+        "uuid": files.folder.rpartition("/")[2],
         "uri": f"{root}/{files.folder}/{INDEX}",
         "metric_type": settings.metric.name,
         "num_partitions": stored.model.partitions,

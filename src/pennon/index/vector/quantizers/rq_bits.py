@@ -86,10 +86,7 @@ def _four(v: Any) -> list[Any]:
 
 def _low_four(v: Any) -> list[Any]:
     """Return the halves of 32 numbers, of each two that are 16 apart."""
-    return [
-        v[:, :, :16] | v[:, :, 16:32] << 4,
-        v[:, :, 32:48] | v[:, :, 48:] << 4,
-    ]
+    return [v[:, :, :16] | v[:, :, 16:32] << 4, v[:, :, 32:48] | v[:, :, 48:] << 4]
 
 
 def _six(v: Any) -> list[Any]:

@@ -65,11 +65,7 @@ def _footer(source: ObjectReader) -> tuple[int, int, int, bytes]:
 
 class _StageReader(PartitionReader):
     def __init__(
-        self,
-        files: IndexFiles,
-        source: ObjectReader,
-        index: OldIndex,
-        quantizer: ProductQuantizer,
+        self, files: IndexFiles, source: ObjectReader, index: OldIndex, quantizer: ProductQuantizer
     ) -> None:
         """Check that all partitions lie in the file.  Raises FormatError."""
         partitions, parts = index.partitions, index.codebook.parts

@@ -46,7 +46,7 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
         first = plans[0]
         if not all(map(partial(_is_like, first), plans, rows.last_ends())):
             return None
-        sources = [_source(reader.source) for reader in readers]
+        sources = [mapped_source(reader.source) for reader in readers]
         arrays = []
         for number in range(len(first.leaves)):
             leaves = [plan.leaves[number] for plan in plans]
@@ -73,7 +73,8 @@ def _is_like(one: FieldPlan, other: FieldPlan, last_row: int) -> bool:
     )
 
 
-def _source(source: ObjectReader) -> Bytes | Read:
+def mapped_source(source: ObjectReader) -> Bytes | Read:
+    """Return the bytes of a mapped file; while account is kept of what is looked at, what reads them."""
     whole = source.whole() if isinstance(source, MappedReader) else None
     return source.read if whole is None else whole
 

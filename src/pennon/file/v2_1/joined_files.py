@@ -14,7 +14,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike
 from pennon.errors import LanceError
 from pennon.file.container.opened_file import ReadRows
 from pennon.file.v2_1.assemble_nested import merge, nest, show
@@ -53,7 +53,7 @@ def joinable_file(reader: ReadRows) -> JoinableFile | None:
         pages = []
         for leaf in plan.leaves:
             found = run(known_pages(leaf, list(range(len(leaf.column.pages)))), source.read)
-            known = [page for page in found if page is not None and can_join(page)]
+            known = [page for page in found if page is not None and leaf.can_join(page)]
             if not known or len(known) < len(found) or not are_alike(known):
                 return None
             pages.append(tuple(known))

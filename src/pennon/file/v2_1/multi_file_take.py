@@ -21,7 +21,6 @@ from pennon.encoding.v2_1.point_read import (
     PickedChunks,
     Read,
     are_alike,
-    can_join,
 )
 from pennon.errors import LanceError
 from pennon.file.container.opened_file import ReadRows
@@ -87,7 +86,7 @@ def _known(readers: Sequence[FieldReader], leaves: Sequence[Leaf], cut: CutRows)
         page = remembered_page(leaf, number)
         if page is None:
             (page,) = run(known_pages(leaf, [number]), leaf.file.source.read)
-        if page is None or not can_join(page):
+        if page is None or not leaf.can_join(page):
             readers[file].is_apart = True
             return []
         pages.append(page)

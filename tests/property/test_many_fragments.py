@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
+from pennon.scan.read import join_tasks
 from tests.interop.equality import difference
 from tests.interop.random_arrays import random_array
 from tests.seeds import each_seed
@@ -180,15 +181,19 @@ def _choices(world: World, shown: list[str]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @each_seed(2)
 def test_scan_of_many_fragments_gives_what_each_gives(
-    tmp_path: Path, version: str, stable: bool, seed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, stable: bool, seed: int
 ) -> None:
+    monkeypatch.setattr(join_tasks, "SMALL_ROWS", 1000 if seed else 1 << 17)
     _check(_made(seed, tmp_path, stable=stable, version=version, most=12))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 @each_seed(40)
-def test_many_scans_of_many_fragments(tmp_path: Path, part: int, seed: int) -> None:
+def test_many_scans_of_many_fragments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, seed: int
+) -> None:
     number = 1000 + 40 * part + seed
+    monkeypatch.setattr(join_tasks, "SMALL_ROWS", [100, 1000, 1 << 17][number % 3])
     version = ["2.0", "2.1", "2.1", "2.2", "2.2"][number % 5]
     _check(_made(number, tmp_path, stable=number % 2 == 0, version=version, most=40))

@@ -32,14 +32,13 @@ def join_tasks(snapshot: Snapshot, tasks: Sequence[ScanTask], share: float) -> l
     together: list[ScanTask] = []
     most = FIRST_FRAGMENTS
     for task in tasks:
-        if together and (len(together) == most or not _goes_on(together[-1], task)):
+        is_small = _is_small(task.fragment, share)
+        goes_on = is_small and len(together) < most and together and _goes_on(together[-1], task)
+        if together and not goes_on:
             found.append(_joined(snapshot, together))
             together = []
             most = min(most * 4, MOST_FRAGMENTS)
-        if _is_small(task.fragment, share):
-            together.append(task)
-        else:
-            found.append(task)
+        (together if is_small else found).append(task)
     if together:
         found.append(_joined(snapshot, together))
     return found

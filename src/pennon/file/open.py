@@ -40,6 +40,7 @@ Part = Literal[
     "bounds",
     "across",
     "join",
+    "like",
     "joined",
     "plan",
     "open",
@@ -57,6 +58,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
     ("across", V2_1): ("v2_1.multi_file_take", "read_across"),
     ("join", V2_1): ("v2_1.joined_files", "joinable_file"),
+    ("like", V2_1): ("v2_1.joined_files", "joinable_like"),
     ("joined", V2_1): ("v2_1.joined_files", "read_joined"),
     ("plan", V0_1): ("v0_1.read_plan", "describe"),
     ("plan", V2_0): ("v2_0.read_plan", "describe"),
@@ -136,6 +138,14 @@ def joinable_file(reader: ReadRows) -> JoinableFile | None:
     None if it cannot be: of other versions than 2.1 and 2.2, encoded in other ways, or damaged.
     """
     known: JoinableFile | None = _code("join", V2_1)(reader)
+    return known
+
+
+def joinable_like(
+    file: OpenedFile, column_of: Mapping[FieldId, int], like: JoinableFile
+) -> JoinableFile | None:
+    """Return what is known of the field of ``like`` in another mapped file, if that is quickly told; else None."""
+    known: JoinableFile | None = _code("like", V2_1)(file, column_of, like)
     return known
 
 

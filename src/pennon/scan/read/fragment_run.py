@@ -22,16 +22,19 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.kernels.chunk_lookup import cut_rows
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import TooLargeError
 from pennon.file.container.opened_file import JoinableFile, ReadRows
-from pennon.file.open import joinable_file, read_joined
+from pennon.file.open import joinable_file, joinable_like, read_joined
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
+from pennon.scan.read.file_columns import FileColumns
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader, PreparedRead
-from pennon.scan.snapshot import Key, Snapshot
+from pennon.scan.snapshot import Key, OpenFile, Snapshot
 from pennon.schema.field import Field
-from pennon.table.fragment import Fragment
+from pennon.schema.project import held_part
+from pennon.table.fragment import DataFileRef, Fragment
 
 MOST_FRAGMENTS: Final = 256
 """A run holds the files of its fragments open, and what it knows of their columns."""
@@ -56,6 +59,9 @@ class FragmentRun:
         """What reads the columns that were asked for, by the ids of their fields."""
         self.live: LiveRows | None = None
         """Which rows are alive, once that is known."""
+        self._opened: dict[tuple[int, str], OpenFile] = {}
+        self._columns_of: dict[tuple[int, int], dict[FieldId, ColumnIndex]] = {}
+        """By the lists of a manifest entry, which files of one schema share."""
         size_bytes = sum([file.size_bytes or 0 for each in fragments for file in each.files])
         self.bytes_per_row = max(size_bytes // max(int(self.borders[-1]), 1), 1)
 
@@ -88,6 +94,25 @@ class FragmentRun:
     def ids(self) -> Int64Array:
         """Return the id of each fragment."""
         return np.array([each.id for each in self.fragments], np.int64)
+
+    def columns_of(self, file: DataFileRef) -> dict[FieldId, ColumnIndex]:
+        """Return the columns of a data file of one of the fragments."""
+        key = id(file.field_ids), id(file.column_indices)
+        found = self._columns_of.get(key)
+        if found is None:
+            found = self._columns_of.setdefault(key, FileColumns.of(file).column_of)
+        return found
+
+    def open(self, snapshot: Snapshot, number: int, file: DataFileRef) -> OpenFile | None:
+        """Return a data file of a fragment; None if it has other rows than the fragment."""
+        key = number, file.path
+        found = self._opened.get(key)
+        if found is None:
+            found = snapshot.open_file(file)
+            if found.data.num_rows != self.fragments[number].physical_rows:
+                return None
+            self._opened[key] = found
+        return found
 
     def parts(self, rows: Rows) -> tuple[list[int], FileRows]:
         """Return the numbers of the fragments that have rows of a range or more, and these rows of each."""
@@ -185,13 +210,16 @@ class _Column:
         """Files that are alike have one number."""
         self._known: list[JoinableFile] = []
         """A file of each kind."""
+        self._whole: dict[int, bool] = {}
+        """Whether files with some columns have all of the field."""
 
     def read(self, numbers: list[int], rows: FileRows) -> Chunks:
         """Return the values of rows of the fragments of these numbers."""
         if not numbers:
             return self._prepared(0).read(Rows.between(0, 0))[0]
         for number in numbers:
-            self._prepared(number)
+            if self._files[number] is None and self._reads[number] is None:
+                self._get_to_know(number)
         kinds = [self._kinds[number] for number in numbers]
         if kinds.count(kinds[0]) == len(kinds):
             return self._read(numbers, rows)
@@ -212,16 +240,40 @@ class _Column:
         pairs = zip(numbers, rows.each(), strict=True)
         return [chunk for each, mine in pairs for chunk in self._prepared(each).read(mine)[0]]
 
+    def _get_to_know(self, number: int) -> None:
+        """Find out whether a fragment can be read together with others."""
+        file = self._known_like(number)
+        if file is None:
+            read = _reader_of(self._prepared(number))
+            file = None if read is None else joinable_file(read)
+        if file is not None:
+            self._kinds[number] = self._kind(file)
+            self._files[number] = file
+
+    def _known_like(self, number: int) -> JoinableFile | None:
+        """Return what is known of the field, if its pages are as those of another file, which is known."""
+        if not self._known:
+            return None
+        run, snapshot = self._run, self._snapshot
+        for file in run.fragments[number].files:
+            column_of = run.columns_of(file)
+            whole = self._whole.get(id(column_of))
+            if whole is None:
+                whole = held_part(self._wanted, column_of) is self._wanted
+                self._whole[id(column_of)] = whole
+            if whole:
+                opened = run.open(snapshot, number, file)
+                if opened is None:
+                    return None
+                return joinable_like(opened.data, column_of, self._known[0])
+        return None
+
     def _prepared(self, number: int) -> PreparedRead:
+        """Return what reads the field of one fragment by itself."""
         found = self._reads[number]
         if found is None:
             reader = FragmentReader(self._snapshot, self._run.fragments[number])
-            found = reader.prepare([self._wanted])
-            read = _reader_of(found)
-            file = None if read is None else joinable_file(read)
-            if file is not None:
-                self._files[number], self._kinds[number] = file, self._kind(file)
-            self._reads[number] = found
+            found = self._reads[number] = reader.prepare([self._wanted])
         return found
 
     def _kind(self, file: JoinableFile) -> int:

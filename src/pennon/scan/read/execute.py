@@ -87,11 +87,11 @@ class Reading:
     def of(cls, scan: Scan, share: float | None = None) -> Reading:
         """Begin to run a scan; ``share`` is how much of the data files is read, by default that of the shown columns."""
         snapshot = scan.snapshot
-        tasks: Sequence[ReadTask] = scan.tasks
+        tasks: tuple[ReadTask, ...] = scan.tasks
         may_join = len(tasks) > 1 and not scan.is_remote and not scan.with_deleted
         if may_join and snapshot.meter is None:
             tasks = join_tasks(snapshot, scan.tasks, _share(scan) if share is None else share)
-        return cls(scan, tuple(tasks))
+        return cls(scan, tasks)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -13,15 +13,19 @@ fragment, and comes out in the same place.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
+from threading import Lock
 from typing import Final
+from weakref import ReferenceType, ref
 
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import in_forked_child
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.kernels.chunk_lookup import cut_rows
 from pennon.encoding.rows import FileRows, Rows
@@ -38,6 +42,8 @@ from pennon.table.fragment import DataFileRef, Fragment
 
 MOST_FRAGMENTS: Final = 256
 """A run holds the files of its fragments open, and what it knows of their columns."""
+MOST_HELD: Final = 16 * 1024
+"""Fragments whose files all runs of a process hold open."""
 MOST_COLUMNS: Final = 64
 """Columns that a run is ready to read."""
 _APART: Final = -1
@@ -55,8 +61,8 @@ class FragmentRun:
         rows = [each.physical_rows or 0 for each in fragments]
         self.borders: Int64Array = np.cumsum([0, *rows], dtype=np.int64)
         """The first row of each fragment, and the number of all rows at last."""
-        self.columns: dict[int, tuple[Field, _Column]] = {}
-        """What reads the columns that were asked for, by the ids of their fields."""
+        self._columns: dict[int, tuple[Field, _Column]] = {}
+        """What reads the columns that were asked for, by the identity of their fields."""
         self.live: LiveRows | None = None
         """Which rows are alive, once that is known."""
         self._opened: dict[tuple[int, str], OpenFile] = {}
@@ -68,7 +74,24 @@ class FragmentRun:
     @classmethod
     def of(cls, snapshot: Snapshot, fragments: Sequence[Fragment]) -> FragmentRun:
         """Return the run of some fragments of a version, made now or lately by this process."""
-        return snapshot.remember_plan(RUNS, lambda: cls(fragments), *map(id, fragments))
+        return snapshot.remember_run(RUNS, lambda: cls(fragments), *map(id, fragments))
+
+    def column(self, snapshot: Snapshot, wanted: Field) -> _Column:
+        """Return what reads a field of the fragments, made now or before."""
+        HELD.touch(self)
+        known = self._columns
+        found = known.get(id(wanted))
+        if found is not None and found[0] is wanted:
+            return found[1]
+        column = _Column(snapshot, self, wanted)
+        while len(known) >= MOST_COLUMNS:
+            known.pop(next(iter(known)), None)
+        known[id(wanted)] = wanted, column
+        return column
+
+    def let_go(self) -> None:
+        """Forget what reads the columns, and the files; who reads at the moment goes on."""
+        self._columns, self._opened = {}, {}
 
     @property
     def physical_rows(self) -> int:
@@ -122,6 +145,46 @@ class FragmentRun:
         return numbers.tolist(), FileRows(of_each, starts, ends, rows.count)
 
 
+class HeldRuns:
+    """The runs whose files this process holds open, those not read for longest first: maps are limited in number."""
+
+    def __init__(self) -> None:
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget all runs; a child of a fork makes its own."""
+        self._lock = Lock()
+        self._runs: OrderedDict[int, ReferenceType[FragmentRun]] = OrderedDict()
+        self._files = 0
+
+    def touch(self, run: FragmentRun) -> None:
+        """Note that a run is read; let go of others if all have more than `MOST_HELD` files."""
+        with self._lock:
+            known = self._runs.pop(id(run), None)
+            self._runs[id(run)] = ref(run) if known is None else known
+            if known is not None and known() is run:
+                return
+            self._files = sum(len(each.fragments) for each in self._alive())
+            while self._files > MOST_HELD and len(self._runs) > 1:
+                _, oldest = self._runs.popitem(last=False)
+                found = oldest()
+                if found is not None:
+                    self._files -= len(found.fragments)
+                    found.let_go()
+
+    def _alive(self) -> list[FragmentRun]:
+        """Return the runs that are still there; those that are gone are forgotten."""
+        pairs = [(key, each()) for key, each in self._runs.items()]
+        for key, run in pairs:
+            if run is None:
+                del self._runs[key]
+        return [run for _, run in pairs if run is not None]
+
+
+HELD: Final = HeldRuns()
+in_forked_child(HELD.start_again)
+
+
 @dataclass(frozen=True, slots=True)
 class RunReader:
     """Reads columns of a run; it has the members of `FragmentReader` that a scan asks for."""
@@ -154,24 +217,14 @@ class RunReader:
 
     def prepare(self, fields: Sequence[Field]) -> PreparedRun:
         """Return the fields, which are looked for in each data file when rows of it are first read."""
-        return PreparedRun(self.fragment, tuple([self._column(each) for each in fields]))
+        columns = [self.fragment.column(self.snapshot, each) for each in fields]
+        return PreparedRun(self.fragment, tuple(columns))
 
     def samples(self) -> Iterator[FragmentReader]:
         """Yield readers of two fragments that stand for all."""
         fragments = self.fragment.fragments
         for each in (fragments[0], fragments[-1]):
             yield FragmentReader(self.snapshot, each)
-
-    def _column(self, wanted: Field) -> _Column:
-        known = self.fragment.columns
-        found = known.get(id(wanted))
-        if found is not None and found[0] is wanted:
-            return found[1]
-        column = _Column(self.snapshot, self.fragment, wanted)
-        while len(known) >= MOST_COLUMNS:
-            known.pop(next(iter(known)), None)
-        known[id(wanted)] = wanted, column
-        return column
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,15 @@ import numpy as np
 
 from pennon.core.units import MIB
 from pennon.scan.read.fragment_run import MOST_FRAGMENTS, FragmentRun
-from pennon.scan.read.tasks import ChosenRows, ReadTask, RunTask, ScanTask
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.read.tasks import (
+    KNOWN_TASKS,
+    ChosenRows,
+    ReadTask,
+    RunTask,
+    ScanTask,
+    all_tasks,
+)
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.version import V2_1
 from pennon.table.fragment import Fragment
 
@@ -19,15 +26,24 @@ SMALL_BYTES: Final = MIB
 SMALL_ROWS: Final = 1 << 17
 FIRST_FRAGMENTS: Final = 8
 """Of the first run; a scan may end there.  Each one has four times as many as that before."""
+JOINED: Final[Key[tuple[ReadTask, ...]]] = Key("joined tasks")
 _OLDEST: Final = V2_1.to_numbers()
 """Files before this version tell the bounds of their pages, by which rows are ruled out fragment by fragment."""
 
 
-def join_tasks(snapshot: Snapshot, tasks: Sequence[ScanTask], share: float) -> list[ReadTask]:
+def join_tasks(
+    snapshot: Snapshot, tasks: tuple[ScanTask, ...], share: float
+) -> tuple[ReadTask, ...]:
     """Return tasks, those of neighbouring small fragments joined; rows stay in order.
 
     ``share`` is how much of the data files is read.
     """
+    if len(tasks) > KNOWN_TASKS or tasks is not all_tasks(snapshot):
+        return tuple(_join(snapshot, tasks, share))
+    return snapshot.remember_run(JOINED, lambda: tuple(_join(snapshot, tasks, share)), share)
+
+
+def _join(snapshot: Snapshot, tasks: Sequence[ScanTask], share: float) -> list[ReadTask]:
     found: list[ReadTask] = []
     together: list[ScanTask] = []
     most = FIRST_FRAGMENTS

@@ -241,13 +241,15 @@ class _Run:
         return found
 
     def _jobs(self) -> Iterator[list[Unit]]:
-        """Yield the units, small ones together; those of a remote store go alone."""
+        """Yield the units, small ones together; alone go those of a remote store, and the first that may be enough."""
         job: list[Unit] = []
         size = 0
+        is_first = self._query.most is not None
         for unit in self._units():
             cost = unit.rows * self._filter.row_bytes(unit.task)
             is_full = size + cost > SMALL_JOB_BYTES or len(job) >= SMALL_JOB_UNITS
-            if job and (is_full or self._reading.is_remote):
+            if job and (is_full or is_first or self._reading.is_remote):
+                is_first = False
                 yield job
                 job, size = [], 0
             job.append(unit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
@@ -16,13 +18,13 @@ class PageBuffers:
     """
 
     rows: int
-    page: tuple[ByteRange, ...]
-    column: tuple[ByteRange, ...] = ()
-    file: tuple[ByteRange, ...] = ()
+    page: Sequence[ByteRange]
+    column: Sequence[ByteRange] = ()
+    file: Sequence[ByteRange] = ()
 
     def find(self, place: str, index: int) -> ByteRange:
         """Return the extent of one buffer; ``place`` is ``page``, ``column`` or ``file``."""
-        buffers: tuple[ByteRange, ...] = getattr(self, place)
+        buffers: Sequence[ByteRange] = getattr(self, place)
         if not 0 <= index < len(buffers):
             message = f"encoding names {place} buffer {index}, but there are {len(buffers)}"
             raise FormatError(message)

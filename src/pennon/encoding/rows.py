@@ -131,7 +131,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRows:
-    """Single rows of several files: those of file f are ``starts[cuts[f]:cuts[f + 1]]``, each range one."""
+    """Rows of several files: the ranges of file f are ``starts[cuts[f]:cuts[f + 1]]`` and ``ends``, sorted and disjoint."""
 
     cuts: Int64Array
     starts: Int64Array
@@ -150,7 +150,13 @@ class FileRows:
         found: list[int] = self.ends[self.cuts[1:] - 1].tolist()
         return found
 
+    def of_files(self, first: int, end: int) -> FileRows:
+        """Return the rows of the files of some numbers."""
+        low, high = int(self.cuts[first]), int(self.cuts[end])
+        starts, ends = self.starts[low:high], self.ends[low:high]
+        return FileRows(self.cuts[first : end + 1] - low, starts, ends, int((ends - starts).sum()))
+
     def each(self) -> Iterator[Rows]:
         """Yield the rows of each file."""
         for low, high in pairwise(self.cuts.tolist()):
-            yield Rows(self.starts[low:high], self.ends[low:high], high - low)
+            yield Rows.ranges(self.starts[low:high], self.ends[low:high])

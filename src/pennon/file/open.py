@@ -21,7 +21,7 @@ from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_version
-from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
+from pennon.file.container.opened_file import BoundsSteps, JoinableFile, OpenedFile, ReadRows
 from pennon.file.container.tail import Tail
 from pennon.io.store import ObjectReader, ObjectWriter
 from pennon.schema.field import Field, Schema
@@ -35,7 +35,20 @@ if TYPE_CHECKING:  # what is imported for its names only need not be loaded, eit
     from pennon.file.container.writer import DataFileWriter
     from pennon.file.container.writer_base import FileWriter
 
-Part = Literal["columns", "bounds", "across", "plan", "open", "begin", "write", "explain", "report"]
+Part = Literal[
+    "columns",
+    "bounds",
+    "across",
+    "join",
+    "like",
+    "joined",
+    "plan",
+    "open",
+    "begin",
+    "write",
+    "explain",
+    "report",
+]
 _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("columns", V0_1): ("v0_1.reader", "COLUMNS"),
     ("columns", V2_0): ("v2_0.reader", "COLUMNS"),
@@ -44,6 +57,9 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("bounds", V0_1): ("v0_1.page_bounds", "read_bounds"),
     ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
     ("across", V2_1): ("v2_1.multi_file_take", "read_across"),
+    ("join", V2_1): ("v2_1.joined_files", "joinable_file"),
+    ("like", V2_1): ("v2_1.joined_files", "joinable_like"),
+    ("joined", V2_1): ("v2_1.joined_files", "read_joined"),
     ("plan", V0_1): ("v0_1.read_plan", "describe"),
     ("plan", V2_0): ("v2_0.read_plan", "describe"),
     ("plan", V2_1): ("v2_1.reader", "describe"),
@@ -113,6 +129,32 @@ def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
     or damaged.
     """
     read: pa.Array | None = _code("across", V2_1)(readers, rows)
+    return read
+
+
+def joinable_file(reader: ReadRows) -> JoinableFile | None:
+    """Return what is known of a field of a mapped file, to read it together with other files.
+
+    None if it cannot be: of other versions than 2.1 and 2.2, encoded in other ways, or damaged.
+    """
+    known: JoinableFile | None = _code("join", V2_1)(reader)
+    return known
+
+
+def joinable_like(
+    file: OpenedFile, column_of: Mapping[FieldId, int], like: JoinableFile
+) -> JoinableFile | None:
+    """Return what is known of the field of ``like`` in another mapped file, if that is quickly told; else None."""
+    known: JoinableFile | None = _code("like", V2_1)(file, column_of, like)
+    return known
+
+
+def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | None:
+    """Return rows of one field of files that are alike (`JoinableFile.is_like`), those of each file after the other.
+
+    None if one of them is damaged: read one by one they say which.
+    """
+    read: pa.Array | None = _code("joined", V2_1)(files, rows)
     return read
 
 

@@ -113,7 +113,7 @@ class LocalStore:
         """Yield the paths of the files under a folder, sorted; no file is asked for its size."""
         folder = check_prefix(prefix)
         with os_errors("list", prefix):
-            found = sorted(path for path, _ in _files(self._listed(folder), folder))
+            found = _sorted_paths(self._listed(folder), folder)
         return ((path, None) for path in found)
 
     def open_writer(self, path: str) -> DurableWriter:
@@ -219,6 +219,22 @@ def _read_all(fd: int, size_bytes: int) -> bytes:
             break
         data += more
     return data
+
+
+def _sorted_paths(folder: str, prefix: str) -> list[str]:
+    """Return the paths of the files of a folder and of those below it, sorted; a link to nothing is none."""
+    try:
+        with os.scandir(folder) as entries:
+            every = list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    above = f"{prefix}/" if prefix else ""
+    found = [above + each.name for each in every if each.is_file()]
+    for each in every:
+        if each.is_dir(follow_symlinks=False):
+            found += _sorted_paths(each.path, above + each.name)
+    found.sort()
+    return found
 
 
 def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:

@@ -47,6 +47,7 @@ MOST_KNOWN: Final = 256
 """A condition on columns that have indices takes two: itself, and what the indices are asked."""
 MOST_PLANS: Final = 16
 MOST_TAKES: Final = 16
+MOST_RUNS: Final = 256
 
 
 class Key(Generic[T]):
@@ -97,6 +98,8 @@ class Snapshot:
     """What `remember_plan` was asked for lately."""
     _takes: _Lately = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     """What `remember_take` was asked for lately."""
+    _runs: _Lately = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    """What `remember_run` was asked for lately."""
     meter: Meter | None = field(default=None, compare=False)
     """Counts what is read of data files."""
 
@@ -165,6 +168,10 @@ class Snapshot:
     def remember_take(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
         """Return the plan of a take (`pennon.scan.plan.take_plan`), as `remember_plan` does that of a scan."""
         return _made_lately(self._takes, MOST_TAKES, (os.getpid(), key, *about), make)
+
+    def remember_run(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
+        """Return what is known of neighbouring fragments (`pennon.scan.read.fragment_run`), as `remember_plan` does a plan."""
+        return _made_lately(self._runs, MOST_RUNS, (os.getpid(), key, *about), make)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from pennon.table.manifest import Manifest, Summary
 from pennon.table.manifest_wire import parse_manifest_file, summarize_manifest_file
 from pennon.table.naming import (
     LATEST,
+    MAX_VERSION,
     VERSIONS,
     Naming,
     detached_path,
@@ -38,6 +39,8 @@ from pennon.table.naming import (
 )
 from pennon.table.probe_versions import find_newest, naming_of
 
+_V2_LENGTH: Final = len(Naming.V2.manifest_path(1))
+"""Of the path of a manifest of scheme V2."""
 _FIRST_PAGE = 1000
 """How many names are looked at for a mix of schemes: what object stores send at once."""
 
@@ -73,21 +76,21 @@ class ManifestLocation:
 
 def latest_location(store: Reads) -> ManifestLocation:
     """Return where the newest version lies; raises NotFoundError if there is no table."""
-    manifests = _list_manifests(store)
+    names = store.list_names(VERSIONS)
     try:
-        first = next(manifests, None)
+        first = next(_parsed(names), None)
     except CannotListError:
-        first, manifests = _probe(store), iter(())
+        first, names = _probe(store), iter(())
     if first is None:
         first = _copy_of_latest(store)
     if first is None:
         from pennon.table.no_table import no_table  # noqa: PLC0415 - saves what errors need
 
         raise no_table(store.uri)
-    if first.naming is Naming.V2:
-        rest: Iterable[ManifestLocation] = islice(manifests, _FIRST_PAGE - 1)
-        return _newest([first, *rest])
-    return _newest([first, *manifests])
+    if first.naming is Naming.V2:  # of this scheme the first one is the newest
+        rest = islice(names, _FIRST_PAGE - 1)
+        names = (each for each in rest if len(each[0]) != _V2_LENGTH)
+    return _newest([first, *_parsed(names)])
 
 
 def _copy_of_latest(store: Reads) -> ManifestLocation | None:
@@ -116,14 +119,16 @@ def find_location(store: Reads, version: int) -> ManifestLocation:
     if is_detached(version):
         return ManifestLocation(DatasetVersion(version), detached_path(version), Naming.V2, None)
     try:
-        found = list_locations(store)
+        near = _find_near(store, version)
     except CannotListError:
         naming = naming_of(store, version)
         if naming is None:
             message = f"version {version} of {store.uri!r} does not exist"
             raise NotFoundError(message) from None
         return _unlisted(naming, version)
-    found = found or [latest_location(store)]
+    if near is not None:
+        return near
+    found = list_locations(store) or [latest_location(store)]
     for location in found:
         if location.version == version:
             return location
@@ -132,6 +137,21 @@ def find_location(store: Reads, version: int) -> ManifestLocation:
         f"there are {len(found)} versions, {found[0].version} to {found[-1].version}"
     )
     raise NotFoundError(message)
+
+
+def _find_near(store: Reads, version: int) -> ManifestLocation | None:
+    """Return where a version lies; None if there is none of that number.
+
+    Of names of scheme V2 no other is looked at; all of scheme V1 are, for they tell whether names of both are there.
+    """
+    if not 0 < version <= MAX_VERSION:
+        return None
+    path = Naming.V2.manifest_path(version)
+    names = list(store.list_names(VERSIONS))
+    found = list(_parsed(each for each in names if len(each[0]) != _V2_LENGTH or each[0] == path))
+    if any(each.naming is Naming.V1 for each in found):
+        found = list(_parsed(iter(names)))
+    return next((each for each in _merged(found) if each.version == version), None)
 
 
 def latest_version(store: Reads) -> DatasetVersion:
@@ -221,7 +241,12 @@ def version_as_of(store: Reads, when: datetime) -> DatasetVersion:
 
 def _list_manifests(store: Lists) -> Iterator[ManifestLocation]:
     """Yield the attached manifests in the order of their names."""
-    for path, size_bytes in store.list_names(VERSIONS):
+    return _parsed(store.list_names(VERSIONS))
+
+
+def _parsed(names: Iterable[tuple[str, int | None]]) -> Iterator[ManifestLocation]:
+    """Yield those of names that are manifests, in their order; sizes may be unknown."""
+    for path, size_bytes in names:
         parsed = parse_manifest_name(path) if path.count("/") == 1 else None
         if parsed is not None:
             naming, version = parsed

@@ -238,6 +238,13 @@ cdef class PickCode:
             self.symbols.symbols[i], self.symbols.lengths[i] = symbols[i], lengths[i]
 
 
+cdef struct Job:
+    # A page, and how its values are encoded.
+    Page page
+    const Recipe* how
+    const Symbols* symbols
+
+
 cdef int _check(
     const Page* page, ChunkTable table, int64_t data_bytes
 ) except -1:
@@ -272,7 +279,8 @@ def pick_pieces(
     """See point_read.pyi."""
     cdef Py_ssize_t number, pages = len(tables), touched = chunks.shape[0], at = 0, first
     cdef Picked out
-    cdef Page page
+    cdef Job* jobs = NULL
+    cdef Page* page
     cdef PickCode code, model
     cdef ChunkTable table
     cdef int fault = FINE
@@ -303,17 +311,21 @@ def pick_pieces(
         out.values.is_lent, out.values.room = True, target.shape[0]
         out.values.data = &target[0] if target.shape[0] else &none
     try:
+        jobs = <Job*>realloc(NULL, pages * sizeof(Job))
+        if jobs == NULL:
+            raise MemoryError
         for number in range(pages):
             code, table = codes[number], tables[number]
             if not _alike(&model.how, &code.how) or cuts[number + 1] < cuts[number]:
                 raise ValueError("pages that are not alike")
+            page = &jobs[number].page
             if file != files[number]:
                 file = files[number]
                 if not 0 <= file < len(data):
                     raise ValueError("a page of no file")
                 view = data[file]
-                page.data = &view[0] if view.shape[0] else &none
-                page.origin = origins[file]
+            page.data = &view[0] if view.shape[0] else &none
+            page.origin = origins[file]
             first = at
             while at < touched and page_of[at] == number:
                 at += 1
@@ -324,29 +336,46 @@ def pick_pieces(
             page.ends = &ends[cuts[number]] if page.ranges else &nothing
             page.offsets, page.first_values = table.offsets, table.first_values
             page.first_rows = table.first_rows
-            _check(&page, table, view.shape[0])
-            out.symbols = &code.symbols
+            _check(page, table, view.shape[0])
+            jobs[number].how, jobs[number].symbols = &code.how, &code.symbols
             if code.how.top and scratch == NULL:
                 scratch = <uint16_t*>realloc(NULL, 4 * (MOST_LEVELS + 1024))
                 if scratch == NULL:
                     raise MemoryError
-            with nogil:
-                if code.how.top == 0:
-                    fault = flat_rows(&code.how, &page, &out)
-                else:
-                    fault = _lists(&code.how, &page, scratch, scratch + MOST_LEVELS + 1024, &out)
-            if fault == NO_ROOM:
-                raise MemoryError
-            if fault:
-                raise FormatError(FAULTS[fault])
+        with nogil:
+            fault = _pick_all(jobs, pages, scratch, &out)
+        if fault == NO_ROOM:
+            raise MemoryError
+        if fault:
+            raise FormatError(FAULTS[fault])
         return _results(&model.how, &out, lent)
     finally:
+        free(jobs)
         free(scratch)
         free(out.rep.data)
         free(out.definition.data)
         if not out.values.is_lent:
             free(out.values.data)
         free(out.ends.data)
+
+
+cdef int _pick_all(
+    const Job* jobs, Py_ssize_t pages, uint16_t* scratch, Picked* out
+) noexcept nogil:
+    """Append the rows of all pages; ``scratch`` has room for the levels of two chunks of lists."""
+    cdef Py_ssize_t number
+    cdef int fault
+    for number in range(pages):
+        out.symbols = jobs[number].symbols
+        if jobs[number].how.top == 0:
+            fault = flat_rows(jobs[number].how, &jobs[number].page, out)
+        else:
+            fault = _lists(
+                jobs[number].how, &jobs[number].page, scratch, scratch + MOST_LEVELS + 1024, out
+            )
+        if fault:
+            return fault
+    return FINE
 
 
 cdef bint _alike(const Recipe* one, const Recipe* other) noexcept nogil:

@@ -52,7 +52,7 @@ def _join(blocks: Sequence[Block]) -> Block | None:
             return None
         items = _join([each.items for each in lists])
         return None if items is None else FixedSizeListBlock(rows, first.dimension, items)
-    return _join_strings(blocks) if isinstance(first, VariableBlock) else None
+    return join_strings(blocks) if isinstance(first, VariableBlock) else None
 
 
 def _join_fixed(blocks: Sequence[Block], bits: int, rows: int) -> Block | None:
@@ -68,7 +68,8 @@ def _join_fixed(blocks: Sequence[Block], bits: int, rows: int) -> Block | None:
     return FixedWidthBlock(rows, bits, pa.py_buffer(b"".join(parts)))
 
 
-def _join_strings(blocks: Sequence[Block]) -> Block | None:
+def join_strings(blocks: Sequence[Block]) -> VariableBlock | None:
+    """Return the byte strings of all blocks; None if one has other values."""
     ends, parts, total = [np.zeros(1, np.int64)], [], 0
     for block in blocks:
         if not isinstance(block, VariableBlock):

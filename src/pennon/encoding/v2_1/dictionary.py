@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock
+from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
+from pennon.encoding.v2_1.concat_pages import join_strings
 from pennon.errors import FormatError
 
 _WIDTHS: Final = (8, 16, 32, 64)
@@ -39,31 +40,62 @@ def decode_dictionary(
     return pa.DictionaryArray.from_arrays(keys, items, ordered=data_type.ordered, safe=False)
 
 
-def look_up(
+def join_dictionaries(
     values: Block,
     dictionaries: Sequence[Block],
     ends: Int64Array,
     nulls: npt.NDArray[np.bool_] | None,
-) -> FixedWidthBlock:
-    """Return the items that indices of several pages name, each in the dictionary of its page.
+) -> tuple[Block, Block | None]:
+    """Return values of several pages, each with a dictionary, as if there were one or none.
 
-    Those of page i are the indices up to ``ends[i]``; where ``nulls`` are, they may be anything.  Raises FormatError if an
-    index names no item.
+    Those of page i are the indices up to ``ends[i]``; where ``nulls`` are, they may be anything.  Numbers are looked up
+    and have no dictionary any more, strings have one of all items.  Raises FormatError if an index names no item.
     """
     indices = _indices(values)
+    if isinstance(dictionaries[0], VariableBlock):
+        whole = join_strings(dictionaries)
+        if indices is None or whole is None:
+            return values, whole
+        counts = [each.rows for each in dictionaries]
+        indices = _checked(indices, counts, ends, nulls)
+        firsts = np.cumsum([0, *counts[:-1]], dtype=np.uint32)
+        found = indices.astype(np.uint32) + np.repeat(firsts, np.diff(ends, prepend=0))
+        return FixedWidthBlock(len(found), 32, pa.py_buffer(found)), whole
     items = [_items(each) for each in dictionaries]
     if indices is None:
-        return FixedWidthBlock(
-            values.rows, 8 * items[0].itemsize, pa.py_buffer(bytes(values.rows * items[0].itemsize))
+        data = pa.py_buffer(bytes(values.rows * items[0].itemsize))
+        return FixedWidthBlock(values.rows, 8 * items[0].itemsize, data), None
+    return _look_up(indices, items, ends, nulls), None
+
+
+def _checked(
+    indices: np.ndarray,
+    counts: Sequence[int],
+    ends: Int64Array,
+    nulls: npt.NDArray[np.bool_] | None,
+) -> np.ndarray:
+    """Return indices into dictionaries of so many items; those under NULLs that name none are 0."""
+    most = np.repeat(counts, np.diff(ends, prepend=0))
+    outside = indices >= most
+    if not outside.any():
+        return indices
+    named = outside if nulls is None else outside & ~nulls
+    if named.any():
+        message = (
+            f"dictionary index {indices[named][0]}, where the greatest can be {most[named][0] - 1}"
         )
-    counts = np.repeat([len(each) for each in items], np.diff(ends, prepend=0))
-    outside = indices >= counts
-    if outside.any():
-        named = outside if nulls is None else outside & ~nulls
-        if named.any():
-            message = f"dictionary index {indices[named][0]}, where the greatest can be {counts[named][0] - 1}"
-            raise FormatError(message)
-        indices = np.where(outside, 0, indices)
+        raise FormatError(message)
+    return np.where(outside, 0, indices)
+
+
+def _look_up(
+    indices: np.ndarray,
+    items: Sequence[npt.NDArray[np.unsignedinteger[Any]]],
+    ends: Int64Array,
+    nulls: npt.NDArray[np.bool_] | None,
+) -> FixedWidthBlock:
+    """Return the items that indices of several pages name, each in the dictionary of its page."""
+    indices = _checked(indices, [len(each) for each in items], ends, nulls)
     found = np.zeros(len(indices), items[0].dtype)
     start = 0
     for each, end in zip(items, ends.tolist(), strict=True):
@@ -75,21 +107,23 @@ def look_up(
     return FixedWidthBlock(len(found), 8 * found.itemsize, pa.py_buffer(found))
 
 
-def is_fixed(dictionary: Block | None) -> bool:
-    """Return whether `look_up` takes a dictionary, or there is none."""
-    if dictionary is None:
+def can_join_dictionary(dictionary: Block | None) -> bool:
+    """Return whether `join_dictionaries` takes a dictionary, or there is none."""
+    if dictionary is None or isinstance(dictionary, VariableBlock):
         return True
     return isinstance(dictionary, FixedWidthBlock) and dictionary.bits_per_value in _WIDTHS
 
 
 def are_like(dictionaries: Sequence[Block | None]) -> bool:
-    """Return whether there is no dictionary, or `look_up` takes them together."""
+    """Return whether there is no dictionary, or `join_dictionaries` takes them together."""
     if all(each is None for each in dictionaries):
         return True
+    if not all(each is not None and can_join_dictionary(each) for each in dictionaries):
+        return False
     widths = {
         each.bits_per_value if isinstance(each, FixedWidthBlock) else 0 for each in dictionaries
     }
-    return len(widths) == 1 and all(map(is_fixed, dictionaries))
+    return len(widths) == 1
 
 
 def _items(dictionary: Block) -> npt.NDArray[np.unsignedinteger[Any]]:

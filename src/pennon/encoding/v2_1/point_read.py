@@ -28,7 +28,7 @@ from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
-from pennon.encoding.v2_1.dictionary import are_like, is_fixed, look_up
+from pennon.encoding.v2_1.dictionary import are_like, can_join_dictionary, join_dictionaries
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.errors import FormatError
@@ -342,7 +342,7 @@ class PickedChunks:
         ends = self._ends_of_pages(levels, visible)
         nulls = None if levels.definition is None else levels.definition[visible] != 0
         known = [each for each in dictionaries if each is not None]
-        return PageValues(look_up(block, known, ends, nulls), None, levels)
+        return PageValues(*join_dictionaries(block, known, ends, nulls), levels)
 
     def _room(self, value_bytes: int | None) -> Bytes | None:
         """Return room for the values, if it is known how much they take.
@@ -401,4 +401,4 @@ def can_join(page: KnownPage | None) -> bool:
     """Tell whether rows of a page can be picked together with those of others that are like it."""
     if page is None or page.recipe is None:
         return False
-    return page.index.dictionary is None or is_fixed(page.index.dictionary)
+    return can_join_dictionary(page.index.dictionary)

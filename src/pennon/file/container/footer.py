@@ -24,9 +24,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, overload
 
-from pennon.core.byte_ranges import ByteRange
+import numpy as np
+
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.schema.version import READABLE, V0_1, V2_0, FileVersion
@@ -40,6 +42,7 @@ _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")
 _ENTRY: Final = struct.Struct("<QQ")
 _ENTRY_BYTES: Final = _ENTRY.size
+_LONG_TABLE: Final = 64 * _ENTRY_BYTES
 _WRITTEN_NUMBERS: Final = {V2_0: (0, 3)}
 """What the footer of a 2.0 file says: oldest and newest readers know it (measured)."""
 
@@ -128,11 +131,40 @@ def _table(what: str, position: int, entries: int, end: int) -> ByteRange:
     return ByteRange(position, entries * _ENTRY_BYTES)
 
 
-def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[ByteRange, ...]:
+class Extents(Sequence[ByteRange]):
+    """The extents of a long table, each made of its numbers when it is looked at."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: Int64Array) -> None:
+        """Take a row of position and size for each."""
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        """Return the number of extents."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> ByteRange: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ByteRange]: ...
+    def __getitem__(self, index: int | slice) -> ByteRange | list[ByteRange]:
+        """Return one extent, or some."""
+        if isinstance(index, slice):
+            return [ByteRange(*both) for both in self._numbers[index].tolist()]
+        return ByteRange(*self._numbers[index].tolist())
+
+
+def parse_table(what: str, data: bytes, size_bytes: int) -> Sequence[ByteRange]:
     """Return the extents that a column table or buffer table lists, in a file of ``size_bytes``.
 
     Raises FormatError if one leaves the file.
     """
+    if len(data) > _LONG_TABLE:
+        numbers = np.frombuffer(data, "<u8").reshape(-1, 2)
+        positions, most = numbers[:, 0], np.uint64(size_bytes)
+        if (positions <= most).all() and (numbers[:, 1] <= most - positions).all():
+            return Extents(numbers.view(np.int64))
     extents: list[ByteRange] = []
     for position, size in _ENTRY.iter_unpack(data):
         if position + size > size_bytes:

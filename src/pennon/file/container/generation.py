@@ -24,7 +24,7 @@ class FileSource(Protocol):
 
     source: ObjectReader
     num_rows: int
-    global_buffers: tuple[ByteRange, ...]
+    global_buffers: Sequence[ByteRange]
     search_cache: SearchCache
 
     @property

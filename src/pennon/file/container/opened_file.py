@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -32,6 +32,14 @@ class ReadsAtOnce(ABC):
     @abstractmethod
     def at_once(self, rows: Rows) -> AtOnce | None:
         """Return how rows are read by one request; None if they are not few rows of a page that is known."""
+
+
+class JoinableFile(Protocol):
+    """A field of a mapped file that can be read together with the same field of others."""
+
+    def is_like(self, other: Any, /) -> bool:
+        """Return whether both can be read together."""
+        ...
 
 
 BoundsSteps: TypeAlias = Steps[list[FieldBounds | None]]

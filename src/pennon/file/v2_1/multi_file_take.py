@@ -21,7 +21,6 @@ from pennon.encoding.v2_1.point_read import (
     PickedChunks,
     Read,
     are_alike,
-    can_join,
 )
 from pennon.errors import LanceError
 from pennon.file.container.opened_file import ReadRows
@@ -46,7 +45,7 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
         first = plans[0]
         if not all(map(partial(_is_like, first), plans, rows.last_ends())):
             return None
-        sources = [_source(reader.source) for reader in readers]
+        sources = [mapped_source(reader.source) for reader in readers]
         arrays = []
         for number in range(len(first.leaves)):
             leaves = [plan.leaves[number] for plan in plans]
@@ -73,7 +72,8 @@ def _is_like(one: FieldPlan, other: FieldPlan, last_row: int) -> bool:
     )
 
 
-def _source(source: ObjectReader) -> Bytes | Read:
+def mapped_source(source: ObjectReader) -> Bytes | Read:
+    """Return the bytes of a mapped file; while account is kept of what is looked at, what reads them."""
     whole = source.whole() if isinstance(source, MappedReader) else None
     return source.read if whole is None else whole
 
@@ -86,7 +86,7 @@ def _known(readers: Sequence[FieldReader], leaves: Sequence[Leaf], cut: CutRows)
         page = remembered_page(leaf, number)
         if page is None:
             (page,) = run(known_pages(leaf, [number]), leaf.file.source.read)
-        if page is None or not can_join(page):
+        if page is None or not leaf.can_join(page):
             readers[file].is_apart = True
             return []
         pages.append(page)

@@ -27,7 +27,7 @@ from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
@@ -244,7 +244,7 @@ def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
     rows = CutRows.of_pages(wanted, leaf.column.first_rows)
     numbers = rows.numbers.tolist()
     known = yield from known_pages(leaf, numbers)
-    pages = [page for page in known if page is not None and can_join(page)]
+    pages = [page for page in known if page is not None and leaf.can_join(page)]
     if len(pages) < len(known) or not are_alike(pages):
         return None
     try:

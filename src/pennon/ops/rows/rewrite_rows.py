@@ -206,7 +206,7 @@ class OldRows:
         read = self._columns(moved.old.fragment).read(cover.rows)
         wanted = [cover.wanted.pick(chunks) for chunks in read]
         shown = show_columns(self._needs, wanted, None)
-        batches = cut_batches(shown, len(moved), len(moved), self._schema)
+        batches = cut_batches(shown, [len(moved)], len(moved), self._schema)
         if not self.has_blobs:
             yield from batches
             return

@@ -13,9 +13,11 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, FieldId
 from pennon.encoding.read_protocol import run
 from pennon.file.container.file import DataFile
+from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.projection import Projection
 from pennon.scan.read.batch_sizing import FIRST_GROWTH
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader, PreparedRead
+from pennon.scan.read.fragment_run import FragmentRun, PreparedRun, RunReader
 from pennon.scan.read.late_materialization import Cover
 from pennon.scan.read.tasks import bytes_per_row
 from pennon.schema.arrow import field_to_arrow
@@ -111,7 +113,7 @@ class _Group:
     """Fields of the rest that are read together; with ``cost_bytes`` see `Cover.of`."""
 
     numbers: tuple[int, ...]
-    columns: PreparedRead
+    columns: PreparedRead | PreparedRun
     cost_bytes: int
 
 
@@ -144,8 +146,8 @@ class FragmentFields:
         self,
         plan: FieldPlan,
         growth: Growth,
-        tested: FragmentReader,
-        behind: FragmentReader,
+        tested: FragmentReader | RunReader,
+        behind: FragmentReader | RunReader,
         known: dict[str, Any],
     ) -> None:
         """Open what the condition needs.  Both readers are of one fragment."""
@@ -155,6 +157,8 @@ class FragmentFields:
         self._behind = behind
         self._known = known
         self.fragment = tested.fragment
+        self.live: LiveRows
+        self.early: PreparedRead | PreparedRun
         self.live, self.early = self._once("early", lambda: tested.find(plan.early))
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
@@ -251,8 +255,10 @@ def _round_up(width: int) -> int:
     return -(-width // step) * step
 
 
-def width_of(reader: FragmentReader, field: Field) -> int:
+def width_of(reader: FragmentReader | RunReader, field: Field) -> int:
     """Return about how many bytes a value of a field takes: in the file, or in memory if that is more."""
+    if isinstance(reader, RunReader):
+        return max(width_of(each, field) for each in reader.samples())
     least = row_bytes(pa.schema([field_to_arrow(field)]))
     rows = max(reader.physical_rows(), 1)
     stored = _stored_bytes(reader, field)
@@ -279,8 +285,8 @@ class WidthGuess:
         fixed = row_bytes(pa.schema(types)) if is_fixed else None
         return cls(fixed, len(fields) / max(all_fields, 1))
 
-    def of_fragment(self, fragment: Fragment) -> int:
-        """Return the bytes of a row of a fragment."""
+    def of_fragment(self, fragment: Fragment | FragmentRun) -> int:
+        """Return the bytes of a row of a fragment, or a run."""
         whole = bytes_per_row(fragment)
         return math.ceil(whole * self.share) if self.fixed is None else min(self.fixed, whole)
 

@@ -34,17 +34,17 @@ _WITH_BOUNDS = frozenset({V0_1, V2_0})
 
 def prune_pages(
     snapshot: Snapshot, tasks: Sequence[ScanTask], pruner: Pruner, paths: Iterable[Path]
-) -> list[ScanTask]:
-    """Return the parts of tasks in which a row may pass, in order.
+) -> Sequence[ScanTask]:
+    """Return the parts of tasks in which a row may pass, in order; the tasks themselves where none is ruled out.
 
     ``paths`` are the columns that the condition needs.
     """
     if _versions_in(tasks).isdisjoint(_WITH_BOUNDS):
-        return list(tasks)
+        return tasks
     fields = {path: field for path in paths if (field := _find(snapshot.manifest.schema, path))}
     asked = _versions_asked(snapshot, tasks, fields)
     if not asked:
-        return list(tasks)
+        return tasks
     work = partial(_prune, snapshot, pruner, fields, asked)
     parts = map_all(work, tasks, snapshot.pool_spec) if snapshot.is_remote else map(work, tasks)
     return [part for found in parts for part in found]

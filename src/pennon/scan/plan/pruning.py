@@ -40,7 +40,7 @@ _ROWS: Final = frozenset({_ADDRESS, _ID})
 
 def prune_tasks(
     snapshot: Snapshot, tasks: Sequence[ScanTask], predicate: SqlPredicate
-) -> list[ScanTask]:
+) -> Sequence[ScanTask]:
     """Return the parts of tasks in which a row may pass, in order."""
     if predicate.is_never_true:
         return []
@@ -55,10 +55,10 @@ def _prune_rows(
     condition: Expression,
     pruner: Pruner,
     named: frozenset[Path],
-) -> list[ScanTask]:
+) -> Sequence[ScanTask]:
     """Return what the row ids and addresses that are ``named`` leave of tasks."""
     if not named:
-        return list(tasks)
+        return tasks
     if named == {_ADDRESS} or not snapshot.manifest.has_stable_row_ids:
         values = {value for path in named for value in literals_beside(condition, path)}
         cuts = sorted({*values, *(value + 1 for value in values)})

@@ -24,10 +24,11 @@ import pyarrow as pa
 from pennon.core.memory import decoded
 from pennon.core.thread_places import processors
 from pennon.core.units import MIB
+from pennon.scan.read.fragment_run import FragmentRun
 from pennon.scan.read.tasks import (
     DEFAULT_BATCH_BYTES,
     LEAST_UNIT_BYTES,
-    ScanTask,
+    ReadTask,
     Unit,
     bytes_per_row,
 )
@@ -54,21 +55,24 @@ class BatchSizer:
         self._growth: float | None = None
         """How many times as large as in the files rows become; None: nothing was decoded yet."""
 
-    def row_bytes(self, fragment: Fragment, guess: float = FIRST_GROWTH) -> int:
+    def row_bytes(self, fragment: Fragment | FragmentRun, guess: float = FIRST_GROWTH) -> int:
         """Return about how many bytes a row of a fragment takes in memory."""
         if self._is_known:
             return self._least
         return max(int(self._stored(fragment) * (self._growth or guess)), self._least)
 
     def learn(
-        self, fragment: Fragment, columns: Iterable[Sequence[pa.Array[Any]]], rows: int
+        self,
+        fragment: Fragment | FragmentRun,
+        columns: Iterable[Sequence[pa.Array[Any]]],
+        rows: int,
     ) -> None:
         """Take note of what rows became; the thread that decoded them says it."""
         size_bytes = sum(chunk.nbytes for chunks in columns for chunk in chunks)
         self._growth = max(size_bytes / max(rows, 1) / self._stored(fragment), 1e-6)
         decoded(size_bytes)
 
-    def unit_rows(self, fragment: Fragment) -> int:
+    def unit_rows(self, fragment: Fragment | FragmentRun) -> int:
         """Return how many rows of a fragment to decode at once."""
         rows = UNIT_BYTES // self.row_bytes(fragment)
         if self._is_remote:
@@ -76,7 +80,7 @@ class BatchSizer:
         return max(rows, 1)
 
     def units(
-        self, tasks: Sequence[ScanTask], batch_rows: int, *, may_cut: bool
+        self, tasks: Sequence[ReadTask], batch_rows: int, *, may_cut: bool
     ) -> Iterator[tuple[Unit, int]]:
         """Yield units, and what each is expected to take, in order; each is planned when asked for.
 
@@ -97,12 +101,14 @@ class BatchSizer:
                 batch = min(self._fitting(task.fragment), batch_rows) if may_cut else batch_rows
                 rows = -(-min(self.unit_rows(task.fragment), enough) // batch) * batch
                 end = min(start + rows, task.end)
+                if isinstance(task.fragment, FragmentRun):  # batches end where fragments do
+                    end = min(task.fragment.live_end(end - 1), task.end)
                 yield Unit(number, start, end), (end - start) * held
                 start = end
 
-    def _fitting(self, fragment: Fragment) -> int:
+    def _fitting(self, fragment: Fragment | FragmentRun) -> int:
         """Return how many rows a batch may have by its bytes; no guess makes batches smaller."""
         return max(DEFAULT_BATCH_BYTES // self.row_bytes(fragment, guess=1), 1)
 
-    def _stored(self, fragment: Fragment) -> float:
+    def _stored(self, fragment: Fragment | FragmentRun) -> float:
         return max(bytes_per_row(fragment) * self._share, 1e-3)

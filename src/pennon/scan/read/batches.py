@@ -45,31 +45,36 @@ class _Cutter:
 
 
 def cut_batches(
-    columns: Sequence[Chunks], rows: int, batch_rows: int, schema: pa.Schema
+    columns: Sequence[Chunks], parts: Sequence[int], batch_rows: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of ``batch_rows`` rows, the last one with what is left.
+    """Yield batches of ``batch_rows`` rows, the last one of each part with what is left of its rows.
 
     A batch has fewer rows where an array of that many would have more than 2 GiB of text or items.
     """
     if columns and all(len(chunks) == 1 for chunks in columns):
         whole = pa.RecordBatch.from_arrays([chunks[0] for chunks in columns], schema=schema)
-        if rows == whole.num_rows and rows <= batch_rows:
+        if len(parts) == 1 and parts[0] == whole.num_rows <= batch_rows:
             yield whole
             return
-        for start in range(0, rows, batch_rows):  # far less work than to slice each column
-            yield whole.slice(start, min(batch_rows, rows - start))
+        start = 0
+        for rows in parts:
+            end = start + rows
+            while start < end:  # far less work than to slice each column
+                yield whole.slice(start, min(batch_rows, end - start))
+                start += min(batch_rows, end - start)
         return
     cutters = [_Cutter(chunks) for chunks in columns]
-    while rows:
-        count = min(batch_rows, rows)
-        arrays, count = _peek(cutters, count)
-        for cutter in cutters:
-            cutter.skip(count)
-        rows -= count
-        if cutters:
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        else:
-            yield empty_batch(schema, count)
+    for rows in parts:
+        left = rows
+        while left:
+            arrays, count = _peek(cutters, min(batch_rows, left))
+            for cutter in cutters:
+                cutter.skip(count)
+            left -= count
+            if cutters:
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            else:
+                yield empty_batch(schema, count)
 
 
 def _peek(cutters: Sequence[_Cutter], rows: int) -> tuple[list[pa.Array[Any]], int]:

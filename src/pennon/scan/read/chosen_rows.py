@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.index.row_set import RowSet, Selection
 from pennon.scan.deletion_mask import LiveRows
@@ -16,6 +17,9 @@ from pennon.scan.read.tasks import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 
 _OFFSET: Final = np.uint64(0xFFFFFFFF)
+_OFFSET_BITS: Final = np.uint64(32)
+_MOST_AT_ONCE: Final = 1 << 24
+"""Rows of all fragments whose offsets are worked out together."""
 _FEW_A_RANGE: Final = 64
 """Where more rows than this follow one another, and have to be tested, they are read as a part of a task."""
 
@@ -24,15 +28,55 @@ def rows_of_tasks(
     snapshot: Snapshot, tasks: Sequence[ScanTask], found: Selection
 ) -> list[ScanTask]:
     """Return what a selection leaves of tasks, in order: parts of them, or rows one by one."""
-    return [part for task in tasks for part in _parts(snapshot, task, found)]
+    firsts = np.array([task.fragment.id for task in tasks], np.uint64) << np.uint64(32)
+    lows = found.may.lasts.searchsorted(firsts)
+    highs = found.may.starts.searchsorted(firsts | _OFFSET, "right")
+    touched = np.flatnonzero(highs > lows).tolist()
+    exact = _ExactRows.of(found) if len(touched) > 1 and found.must is found.may else None
+    parts: list[ScanTask] = []
+    for number in touched:
+        task = tasks[number]
+        rows = None if exact is None else exact.of_task(task, lows[number], highs[number])
+        parts += _parts(snapshot, task, found) if rows is None else (rows,)
+    return parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ExactRows:
+    """All rows of an answer that is exact, as offsets in their fragments; those of range i begin at ``begins[i]``."""
+
+    offsets: Int64Array
+    begins: Int64Array
+
+    @classmethod
+    def of(cls, found: Selection) -> _ExactRows | None:
+        """Return the rows; None if a range has rows of several fragments, or they are very many."""
+        starts, lasts = found.may.starts, found.may.lasts
+        if (starts >> _OFFSET_BITS != lasts >> _OFFSET_BITS).any():
+            return None
+        counts = (lasts - starts).astype(np.int64) + 1
+        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        rows = int(begins[-1])
+        if rows > _MOST_AT_ONCE:
+            return None
+        first = (starts & _OFFSET).view(np.int64)
+        return cls(Rows(first, first + counts, rows).indices(), begins)
+
+    def of_task(self, task: ScanTask, low: int, high: int) -> ScanTask | None:
+        """Return those rows of ranges that are a task's; None if its rows are not all that are stored."""
+        fragment = task.fragment
+        if fragment.deletion_file is not None or task.start or task.end != fragment.physical_rows:
+            return None
+        offsets = self.offsets[self.begins[low] : self.begins[high]]
+        if offsets[-1] >= task.end:
+            return None
+        return ScanTask(fragment, 0, len(offsets), ChosenRows(offsets, pass_all=True))
 
 
 def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:
     first = np.uint64(task.fragment.id << 32)
     last = first | _OFFSET
     may = found.may.within(first, last)
-    if may.is_empty:
-        return
     if may.starts[0] == first and may.lasts[0] == last:
         yield task
         return

@@ -26,10 +26,12 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import room
 from pennon.core.units import FragmentId, RowOffset, row_address
+from pennon.encoding.rows import Rows
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.read.arrays import bool_array, uint64_array
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader
+from pennon.scan.read.fragment_run import FragmentRun
 from pennon.scan.read.tasks import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
@@ -45,7 +47,7 @@ class Place:
     """
 
     snapshot: Snapshot
-    fragment: Fragment
+    fragment: Fragment | FragmentRun
     live: LiveRows
     physical: Int64Array
     dead: Int64Array | None = None
@@ -87,24 +89,45 @@ def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
 
 
 def _values(meta: MetaColumn, place: Place) -> UInt64Array:
+    fragment = place.fragment
+    if isinstance(fragment, FragmentRun):
+        return _values_of_run(meta, place, fragment)
     if meta is MetaColumn.ROW_OFFSET:
         live = place.live if place.dead is None else replace(place.live, deleted=place.dead)
-        return (live.to_live(place.physical) + _live_rows_before(place)).astype(np.uint64)
+        before = _live_rows_in_front(place.snapshot, fragment)
+        return (live.to_live(place.physical) + before).astype(np.uint64)
     if meta in {MetaColumn.CREATED_AT, MetaColumn.UPDATED_AT}:
-        return _versions(meta, place)
+        return _versions(meta, place, fragment)
     if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
-        return _stable_ids(place)[place.physical]
-    return row_addresses(place.fragment.id, place.physical)
+        return _stable_ids(place.snapshot, fragment)[place.physical]
+    return row_addresses(fragment.id, place.physical)
 
 
-def _stable_ids(place: Place) -> UInt64Array:
-    rows = FragmentReader(place.snapshot, place.fragment).physical_rows()
-    return place.snapshot.row_ids(place.fragment, rows)
+def _values_of_run(meta: MetaColumn, place: Place, run: FragmentRun) -> UInt64Array:
+    """Return what `_values` gives for the rows of each fragment."""
+    if meta is MetaColumn.ROW_OFFSET:
+        before = _live_rows_in_front(place.snapshot, run.fragments[0])
+        return (place.live.to_live(place.physical) + before).astype(np.uint64)
+    numbers, rows = run.parts(Rows.at(place.physical))
+    if meta is MetaColumn.ROW_ADDRESS or (
+        meta is MetaColumn.ROW_ID and not place.snapshot.manifest.has_stable_row_ids
+    ):
+        firsts = (run.ids[numbers] << 32).view(np.uint64)
+        return rows.starts.view(np.uint64) + np.repeat(firsts, np.diff(rows.cuts))
+    found = [np.empty(0, np.uint64)]
+    for number, low, high in zip(numbers, rows.cuts[:-1], rows.cuts[1:], strict=True):
+        mine = replace(place, fragment=run.fragments[number], physical=rows.starts[low:high])
+        found.append(_values(meta, mine))
+    return np.concatenate(found)
 
 
-def _versions(meta: MetaColumn, place: Place) -> UInt64Array:
+def _stable_ids(snapshot: Snapshot, fragment: Fragment) -> UInt64Array:
+    rows = FragmentReader(snapshot, fragment).physical_rows()
+    return snapshot.row_ids(fragment, rows)
+
+
+def _versions(meta: MetaColumn, place: Place, fragment: Fragment) -> UInt64Array:
     """Return the version of each row; the first version if it is not stored."""
-    fragment = place.fragment
     created, updated = fragment.created_at_versions, fragment.last_updated_at_versions
     sequence = created if meta is MetaColumn.CREATED_AT else updated
     if sequence is None:
@@ -122,10 +145,11 @@ def row_addresses(fragment: FragmentId, physical: Int64Array) -> UInt64Array:
     return np.add(offsets, np.uint64(first), out=found)
 
 
-def _live_rows_before(place: Place) -> int:
+def _live_rows_in_front(snapshot: Snapshot, fragment: Fragment) -> int:
+    """Return how many live rows the fragments in front of one have."""
     rows = 0
-    for fragment in place.snapshot.manifest.fragments:
-        if fragment.id == place.fragment.id:
+    for each in snapshot.manifest.fragments:
+        if each.id == fragment.id:
             break
-        rows += live_row_count(place.snapshot, fragment)
+        rows += live_row_count(snapshot, each)
     return rows

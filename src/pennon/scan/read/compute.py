@@ -53,7 +53,7 @@ class Condition:
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
         """Return true for the rows that pass; ``columns`` are those of `inputs`."""
-        batches = cut_batches(columns, rows, rows_at_once(columns), self.schema)
+        batches = cut_batches(columns, [rows], rows_at_once(columns), self.schema)
         masks: list[Any] = [self.predicate.test(batch) for batch in batches]
         return masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
 
@@ -76,7 +76,7 @@ class Computed:
     def run(self, columns: Sequence[Chunks], rows: int) -> dict[str, Chunks]:
         """Return the values of each expression; ``columns`` are those of `inputs`."""
         found: dict[str, Chunks] = {name: [] for name in self.expressions}
-        for batch in cut_batches(columns, rows, rows_at_once(columns), self.schema):
+        for batch in cut_batches(columns, [rows], rows_at_once(columns), self.schema):
             for name, expression in self.expressions.items():
                 found[name].append(evaluate(expression, batch))
         return found

@@ -26,8 +26,10 @@ from pennon.scan.read.batch_sizing import BatchSizer
 from pennon.scan.read.batches import cut_batches, empty_batch
 from pennon.scan.read.columns import Place, show_columns
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader
+from pennon.scan.read.fragment_run import FragmentRun, RunReader
+from pennon.scan.read.join_tasks import join_tasks
 from pennon.scan.read.late_materialization import read_live
-from pennon.scan.read.tasks import ScanTask, Unit, bytes_per_row, plan_units
+from pennon.scan.read.tasks import ReadTask, ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
@@ -69,6 +71,48 @@ class Scan:
         """Tell whether to read is to wait for a store's answers."""
         return self.snapshot.is_remote
 
+    def reader_of(self, task: int) -> FragmentReader:
+        """Return the reader of the fragment of a task."""
+        return FragmentReader(self.snapshot, self.tasks[task].fragment, self.with_deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A scan that is run: its tasks, those of neighbouring small fragments joined."""
+
+    scan: Scan
+    tasks: tuple[ReadTask, ...]
+
+    @classmethod
+    def of(cls, scan: Scan, share: float | None = None) -> Reading:
+        """Begin to run a scan; ``share`` is how much of the data files is read, by default that of the shown columns."""
+        snapshot = scan.snapshot
+        tasks: tuple[ReadTask, ...] = scan.tasks
+        may_join = len(tasks) > 1 and not scan.is_remote and not scan.with_deleted
+        if may_join and snapshot.meter is None:
+            tasks = join_tasks(snapshot, scan.tasks, _share(scan) if share is None else share)
+        return cls(scan, tasks)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version of the table."""
+        return self.scan.snapshot
+
+    @property
+    def projection(self) -> Projection:
+        """Return the columns that are shown."""
+        return self.scan.projection
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows come out."""
+        return self.scan.rows
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether to read is to wait for a store's answers."""
+        return self.scan.is_remote
+
     @property
     def pool_spec(self) -> PoolSpec:
         """Return the threads that read units, from the opening of their files on."""
@@ -91,14 +135,26 @@ class Scan:
             return (work(item) for item in items)
         return map_in_order(work, items, cost, budget, self.pool_spec)
 
-    def reader_of(self, task: int) -> FragmentReader:
-        """Return the reader of the fragment of a task."""
-        return FragmentReader(self.snapshot, self.tasks[task].fragment, self.with_deleted)
+    def reader_of(self, task: int) -> FragmentReader | RunReader:
+        """Return the reader of the fragment, or the run, of a task."""
+        fragment = self.tasks[task].fragment
+        if isinstance(fragment, FragmentRun):
+            return RunReader(self.snapshot, fragment)
+        return FragmentReader(self.snapshot, fragment, self.scan.with_deleted)
+
+    def parts_of(self, unit: Unit) -> list[int]:
+        """Return how many rows of a unit each fragment has, in order."""
+        fragment = self.tasks[unit.task].fragment
+        if not isinstance(fragment, FragmentRun):
+            return [unit.rows]
+        return fragment.cut(unit.start, unit.end)
 
     def place(self, task: int, live: LiveRows, physical: Int64Array) -> Place:
         """Return where rows of a task lie."""
         fragment = self.tasks[task].fragment
-        dead = self.snapshot.deleted(fragment) if self.with_deleted else None
+        dead = None
+        if self.scan.with_deleted and not isinstance(fragment, FragmentRun):
+            dead = self.snapshot.deleted(fragment)
         return Place(self.snapshot, fragment, live, physical, dead)
 
 
@@ -107,17 +163,18 @@ def read_table(scan: Scan) -> pa.Table:
     schema = scan.projection.arrow
     if not scan.projection.columns:
         return pa.Table.from_batches([empty_batch(schema, scan.rows)])
-    units, jobs = _plan_table(scan)
+    reading = Reading.of(scan)
+    units, jobs = _plan_table(reading)
     read: list[list[Chunks]] = [[] for _ in units]
-    run = partial(_run, scan, units)
-    stays_here = len(jobs) == 1 or (scan.is_slight and not scan.is_remote)
-    found = map(run, jobs) if stays_here else map_all(run, jobs, scan.pool_spec)
+    run = partial(_run, reading, units)
+    stays_here = len(jobs) == 1 or (reading.is_slight and not scan.is_remote)
+    found = map(run, jobs) if stays_here else map_all(run, jobs, reading.pool_spec)
     for job, results in zip(jobs, found, strict=True):
         for number, chunks in zip(job.units, results, strict=True):
             read[number] += chunks
     columns: list[Chunks] = [[] for _ in scan.projection.columns]
     for unit, mine in zip(units, read, strict=True):
-        shown = _show(scan, unit, mine)
+        shown = _show(reading, unit, mine)
         for column, chunks in zip(columns, shown, strict=True):
             column.extend(chunks)
     pairs = zip(columns, schema, strict=True)
@@ -135,22 +192,22 @@ def read_batches(
 
     If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
     """
-    schema = scan.projection.arrow
+    schema, reading = scan.projection.arrow, Reading.of(scan)
     sizer = BatchSizer(schema, _share(scan), is_remote=scan.is_remote)
     if not scan.is_remote:
         read_ahead_bytes = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
 
-    def work(planned: tuple[Unit, int]) -> tuple[int, list[Chunks]]:
+    def work(planned: tuple[Unit, int]) -> tuple[Unit, list[Chunks]]:
         unit, _ = planned
-        read = _read_unit(scan, unit, scan.projection.read.fields)
-        sizer.learn(scan.tasks[unit.task].fragment, read, unit.rows)
-        return unit.rows, _show(scan, unit, read)
+        read = _read_unit(reading, unit, scan.projection.read.fields)
+        sizer.learn(reading.tasks[unit.task].fragment, read, unit.rows)
+        return unit, _show(reading, unit, read)
 
-    units = sizer.units(scan.tasks, batch_rows, may_cut=may_cut)
+    units = sizer.units(reading.tasks, batch_rows, may_cut=may_cut)
     cost = itemgetter(1)
-    with closing(scan.map_in_order(work, units, cost, read_ahead_bytes)) as results:
-        for rows, columns in results:
-            yield from cut_batches(columns, rows, batch_rows, schema)
+    with closing(reading.map_in_order(work, units, cost, read_ahead_bytes)) as results:
+        for unit, columns in results:
+            yield from cut_batches(columns, reading.parts_of(unit), batch_rows, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,67 +218,69 @@ class _Job:
     fields: Sequence[Field]
 
 
-def _plan_table(scan: Scan) -> tuple[list[Unit], list[_Job]]:
+def _plan_table(reading: Reading) -> tuple[list[Unit], list[_Job]]:
     """Return the units of a scan, and who reads them.  For one that is small there is no more to plan."""
-    least = row_bytes(scan.projection.arrow)
-    if len(scan.tasks) == 1 and not scan.is_remote:
-        (task,) = scan.tasks
+    least = row_bytes(reading.projection.arrow)
+    if len(reading.tasks) == 1 and not reading.is_remote:
+        (task,) = reading.tasks
         if task.rows * max(bytes_per_row(task.fragment), least) <= SMALL_JOB_BYTES:
-            job = _Job(range(1), scan.projection.read.fields)
+            job = _Job(range(1), reading.projection.read.fields)
             return [Unit(0, task.start, task.end)], [job]
-    units = _table_units(scan, least)
-    return units, list(_jobs(scan, units, least))
+    units = _table_units(reading, least)
+    return units, list(_jobs(reading, units, least))
 
 
-def _table_units(scan: Scan, least: int) -> list[Unit]:
+def _table_units(reading: Reading, least: int) -> list[Unit]:
     """Return the units of a scan whose columns are read one by one; a row has ``least`` bytes."""
-    columns = len(_column_groups(scan))
+    columns = len(_column_groups(reading))
     units = plan_units(
-        scan.tasks,
+        reading.tasks,
         row_bytes=least // columns,
         multiple_of=WHOLE_CHUNKS,
-        share=_share(scan) / columns,
-        least_units=-(-_useful_units(scan) // columns),
+        share=_share(reading.scan) / columns,
+        least_units=-(-_useful_units(reading) // columns),
     )
     return list(units)
 
 
-def _jobs(scan: Scan, units: Sequence[Unit], least: int) -> Iterator[_Job]:
+def _jobs(reading: Reading, units: Sequence[Unit], least: int) -> Iterator[_Job]:
     """Yield the jobs of a scan: many small units together, a large one column by column.
 
     Units of a remote store go alone, however small: each waits for its own fragment.
     """
-    if scan.is_remote:
-        yield from (_Job(range(n, n + 1), scan.projection.read.fields) for n in range(len(units)))
+    if reading.is_remote:
+        yield from (
+            _Job(range(n, n + 1), reading.projection.read.fields) for n in range(len(units))
+        )
         return
-    groups = _column_groups(scan)
+    groups = _column_groups(reading)
     first, size = 0, 0
     for number, unit in enumerate(units):
-        cost = unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
+        cost = unit.rows * max(bytes_per_row(reading.tasks[unit.task].fragment), least)
         if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
-            yield _Job(range(first, number), scan.projection.read.fields)
+            yield _Job(range(first, number), reading.projection.read.fields)
             first, size = number, 0
         size += cost
         if cost > SMALL_JOB_BYTES:
             yield from (_Job(range(number, number + 1), group) for group in groups)
             first, size = number + 1, 0
     if first < len(units):
-        yield _Job(range(first, len(units)), scan.projection.read.fields)
+        yield _Job(range(first, len(units)), reading.projection.read.fields)
 
 
-def _run(scan: Scan, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
-    return [_read_unit(scan, units[number], job.fields) for number in job.units]
+def _run(reading: Reading, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
+    return [_read_unit(reading, units[number], job.fields) for number in job.units]
 
 
-def _column_groups(scan: Scan) -> list[Sequence[Field]]:
+def _column_groups(reading: Reading) -> list[Sequence[Field]]:
     """Return the fields that one thread reads at a time.
 
     Where a request costs nothing, each column goes alone, or some together where there are very many.
     Where it is a round trip, all columns of a unit go in lockstep, so that their requests are sent, and
     merged, together.
     """
-    fields = scan.projection.read.fields
-    if not fields or scan.is_remote:
+    fields = reading.projection.read.fields
+    if not fields or reading.is_remote:
         return [fields]
     width = -(-len(fields) // MOST_GROUPS)
     return [fields[first : first + width] for first in range(0, len(fields), width)]
@@ -232,22 +291,22 @@ def _share(scan: Scan) -> float:
     return len(scan.projection.read.fields) / max(len(scan.snapshot.manifest.schema.fields), 1)
 
 
-def _useful_units(scan: Scan) -> int:
+def _useful_units(reading: Reading) -> int:
     """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
-    return 1 if scan.is_remote else processors()
+    return 1 if reading.is_remote else processors()
 
 
-def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
+def _read_unit(reading: Reading, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
     """Return the live rows of a unit, for each field."""
     if not fields:
         return []
-    live, columns = scan.reader_of(unit.task).find(fields)
+    live, columns = reading.reader_of(unit.task).find(fields)
     return read_live(columns, live.between(unit.start, unit.end))
 
 
-def _show(scan: Scan, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
-    if not scan.projection.metas:
-        return show_columns(scan.projection, read, None)
-    live = scan.reader_of(unit.task).live_rows()
+def _show(reading: Reading, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
+    if not reading.projection.metas:
+        return show_columns(reading.projection, read, None)
+    live = reading.reader_of(unit.task).live_rows()
     physical = live.between(unit.start, unit.end).physical()
-    return show_columns(scan.projection, read, scan.place(unit.task, live, physical))
+    return show_columns(reading.projection, read, reading.place(unit.task, live, physical))

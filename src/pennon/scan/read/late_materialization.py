@@ -29,6 +29,7 @@ from pennon.encoding.selection import keep, take, take_few
 from pennon.scan.deletion_mask import LiveSlice, moved
 from pennon.scan.read.arrays import bool_array, int64_array
 from pennon.scan.read.fragment_reader import Chunks, PreparedRead
+from pennon.scan.read.fragment_run import PreparedRun
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""
@@ -161,7 +162,7 @@ def true_rows(mask: pa.BooleanArray) -> Int64Array:
     return rows
 
 
-def read_live(columns: PreparedRead, wanted: LiveSlice) -> list[Chunks]:
+def read_live(columns: PreparedRead | PreparedRun, wanted: LiveSlice) -> list[Chunks]:
     """Return the live rows of a stretch, for each field."""
     rows = rows_of(wanted)
     if rows.count == wanted.count:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Final, TypeAlias
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.fragment_run import FragmentRun
 from pennon.scan.snapshot import Key, Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
@@ -34,7 +35,7 @@ MAX_DECODED_BYTES = 16 * MIB
 LEAST_UNIT_BYTES = MIB
 """Below this, handing a unit to another thread costs more than it saves."""
 MAX_BATCH_ROWS = 2**32 - 1
-KNOWN_TASKS = 64
+KNOWN_TASKS = 1 << 14
 """Of so few fragments the tasks of a scan of all rows are remembered."""
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
@@ -68,6 +69,24 @@ class ScanTask:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTask:
+    """Live rows of a run of fragments: tasks of neighbours that are read as one; see `ScanTask`."""
+
+    fragment: FragmentRun
+    start: int
+    end: int
+    chosen: ChosenRows | None = None
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows the task yields."""
+        return self.end - self.start
+
+
+ReadTask: TypeAlias = ScanTask | RunTask
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """The live rows ``[start, end)`` of the task of that number."""
 
@@ -87,7 +106,7 @@ def plan_tasks(
     offset: int = 0,
     limit: int | None = None,
     with_deleted: bool = False,
-) -> list[ScanTask]:
+) -> Sequence[ScanTask]:
     """Return the tasks of a scan, in fragment order.
 
     ``offset`` and ``limit`` count live rows of the given fragments (all by default), in order; with
@@ -96,8 +115,7 @@ def plan_tasks(
     if fragments is None and limit is None and not with_deleted:
         if offset or len(snapshot.manifest.fragments) > KNOWN_TASKS:
             return list(_all_tasks(snapshot, offset))
-        known = snapshot.remember(ALL_TASKS, lambda: tuple(_all_tasks(snapshot, 0)))
-        return list(known)
+        return all_tasks(snapshot)
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:
@@ -114,6 +132,11 @@ def plan_tasks(
         if left is not None and left <= 0:
             break
     return tasks
+
+
+def all_tasks(snapshot: Snapshot) -> tuple[ScanTask, ...]:
+    """Return the tasks of a scan of all rows, made now or before."""
+    return snapshot.remember(ALL_TASKS, lambda: tuple(_all_tasks(snapshot, 0)))
 
 
 def _all_tasks(snapshot: Snapshot, offset: int) -> Iterator[ScanTask]:
@@ -149,7 +172,7 @@ def live_row_counts(snapshot: Snapshot) -> list[int]:
 
 
 def plan_units(
-    tasks: Sequence[ScanTask],
+    tasks: Sequence[ReadTask],
     *,
     row_bytes: int = 0,
     multiple_of: int = 1,
@@ -195,8 +218,10 @@ def default_batch_rows(row_width: int) -> int:
     return int(value)
 
 
-def bytes_per_row(fragment: Fragment) -> int:
+def bytes_per_row(fragment: Fragment | FragmentRun) -> int:
     """Return an estimate from the sizes of the data files, at least 1."""
+    if isinstance(fragment, FragmentRun):
+        return fragment.bytes_per_row
     size_bytes = sum(file.size_bytes or 0 for file in fragment.files)
     return max(size_bytes // max(fragment.physical_rows or 1, 1), 1)
 

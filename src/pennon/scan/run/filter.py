@@ -36,13 +36,14 @@ from pennon.scan.read.execute import (
     READ_AHEAD_BYTES,
     SMALL_JOB_BYTES,
     SMALL_JOB_UNITS,
+    Reading,
     read_batches,
     read_table,
 )
 from pennon.scan.read.fragment_reader import Chunks
 from pennon.scan.read.late_materialization import slice_chunks
 from pennon.scan.read.tasks import LEAST_UNIT_BYTES, Unit
-from pennon.scan.run.filter_unit import MASK_BYTES, Columns, Kept, UnitFilter
+from pennon.scan.run.filter_unit import MASK_BYTES, Columns, Kept, UnitFilter, share_of
 from pennon.scan.run.take import take_chosen
 
 
@@ -79,6 +80,10 @@ FIRST_ROWS: Final = 1 << 14
 
 TAKEN_ROWS: Final = 1024
 """So few rows are taken, where indices say that they pass: to plan more than that would take longer than to read."""
+
+
+FEW_TAKEN: Final = 64
+"""Of more fragments they are not: neighbours are read as one."""
 
 
 def read_query(query: BoundQuery) -> pa.Table:
@@ -131,7 +136,7 @@ def read_filtered_table(query: BoundQuery) -> pa.Table:
         for column, chunks in zip(columns, read, strict=True):
             column.extend(chunks)
     if not columns:
-        batches = cut_batches([], rows, max(rows, 1), query.schema)
+        batches = cut_batches([], [rows], max(rows, 1), query.schema)
         return pa.Table.from_batches(batches, query.schema)
     return _table(columns, query.schema)
 
@@ -139,6 +144,8 @@ def read_filtered_table(query: BoundQuery) -> pa.Table:
 def _is_taken(query: BoundQuery) -> bool:
     """Return whether indices say of few rows of mapped files that just these pass: there is nothing to test."""
     scan = query.scan
+    if len(scan.tasks) > FEW_TAKEN:
+        return False
     is_simple = query.computed is None and query.snapshot.meter is None and scan.projection.columns
     if not is_simple or scan.is_remote or scan.rows > TAKEN_ROWS:
         return False
@@ -157,7 +164,7 @@ def read_filtered_batches(
     sizes = FAR if query.scan.is_remote else STREAMED
     with closing(_Run(query, read_ahead_bytes, sizes).read()) as pieces:
         for rows, columns in pieces:
-            yield from cut_batches(columns, rows, batch_rows, query.schema)
+            yield from cut_batches(columns, [rows], batch_rows, query.schema)
 
 
 class _Run:
@@ -166,7 +173,8 @@ class _Run:
     def __init__(self, query: BoundQuery, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
-        self._filter = UnitFilter(query, None if sizes is WHOLE else decoded)
+        self._reading = Reading.of(query.scan, share_of(query))
+        self._filter = UnitFilter(query, self._reading, None if sizes is WHOLE else decoded)
         self._budget = read_ahead_bytes
         if not query.scan.is_remote:
             self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
@@ -186,14 +194,14 @@ class _Run:
     @property
     def is_one_unit(self) -> bool:
         """Return whether there is but one unit, and so small that nothing is to be planned."""
-        scan = self._query.scan
-        if len(scan.tasks) != 1 or self._query.most is not None:
+        reading = self._reading
+        if len(reading.tasks) != 1 or self._query.most is not None:
             return False
-        return scan.tasks[0].rows * self._filter.row_bytes(0) <= LEAST_UNIT_BYTES
+        return reading.tasks[0].rows * self._filter.row_bytes(0) <= LEAST_UNIT_BYTES
 
     def read_one(self) -> list[Columns]:
         """Return what is found in the one unit that there is."""
-        (task,) = self._query.scan.tasks
+        (task,) = self._reading.tasks
         kept = self._filter.test(Unit(0, task.start, task.end))
         return [self._filter.read(kept)] if kept is not None and len(kept.physical) else []
 
@@ -203,8 +211,8 @@ class _Run:
         def work(job: list[Unit]) -> int:
             return sum(self._filter.count(unit) for unit in job)
 
-        scan = self._query.scan
-        with closing(scan.map_in_order(work, self._jobs(), self._cost, self._budget)) as counts:
+        reading = self._reading
+        with closing(reading.map_in_order(work, self._jobs(), self._cost, self._budget)) as counts:
             return sum(counts)
 
     # --- units ------------------------------------------------------------------------------------
@@ -214,8 +222,8 @@ class _Run:
         jobs = self._jobs()
         if self._query.most is not None:  # the first unit may be enough
             yield from chain.from_iterable(map(self._work, islice(jobs, 1)))
-        scan = self._query.scan
-        with closing(scan.map_in_order(self._work, jobs, self._cost, self._budget)) as results:
+        reading = self._reading
+        with closing(reading.map_in_order(self._work, jobs, self._cost, self._budget)) as results:
             for found in results:
                 yield from found
 
@@ -233,13 +241,15 @@ class _Run:
         return found
 
     def _jobs(self) -> Iterator[list[Unit]]:
-        """Yield the units, small ones together; those of a remote store go alone."""
+        """Yield the units, small ones together; alone go those of a remote store, and the first that may be enough."""
         job: list[Unit] = []
         size = 0
+        is_first = self._query.most is not None
         for unit in self._units():
             cost = unit.rows * self._filter.row_bytes(unit.task)
             is_full = size + cost > SMALL_JOB_BYTES or len(job) >= SMALL_JOB_UNITS
-            if job and (is_full or self._query.scan.is_remote):
+            if job and (is_full or is_first or self._reading.is_remote):
+                is_first = False
                 yield job
                 job, size = [], 0
             job.append(unit)
@@ -248,11 +258,11 @@ class _Run:
             yield job
 
     def _units(self) -> Iterator[Unit]:
-        scan = self._query.scan
-        threads = 1 if scan.is_remote else processors()
-        fair = int(scan.rows * UNEVEN) // threads + 1
+        reading = self._reading
+        threads = 1 if reading.is_remote else processors()
+        fair = int(reading.rows * UNEVEN) // threads + 1
         is_first = self._query.most is not None
-        for number, task in enumerate(scan.tasks):
+        for number, task in enumerate(reading.tasks):
             start = task.start
             while start < task.end:
                 rows = self._unit_rows(number, task.end - start, fair)
@@ -287,7 +297,7 @@ class _Run:
     @property
     def _most_bytes(self) -> int:
         """Return what is held while a piece is read: of a remote store, the rows in between, too."""
-        if self._query.scan.is_remote and self._sizes.span_bytes <= READ_AHEAD_BYTES:
+        if self._reading.is_remote and self._sizes.span_bytes <= READ_AHEAD_BYTES:
             return self._sizes.span_bytes
         return self._sizes.piece_bytes
 
@@ -301,14 +311,14 @@ class _Run:
         count = -(-kept * width // self._piece_bytes(found))
         pieces = found.cut(-(-kept // count), max(self._sizes.span_bytes // width, 1))
 
-        read, scan = self._filter.read, self._query.scan
+        read, reading = self._filter.read, self._reading
 
         def cost(piece: Kept) -> int:
             rows = piece.physical
-            held = int(rows[-1] - rows[0]) + 1 if scan.is_remote else len(rows)
+            held = int(rows[-1] - rows[0]) + 1 if reading.is_remote else len(rows)
             return min(held * piece.fields.rest_width, self._most_bytes)
 
-        with closing(scan.map_in_order(read, pieces, cost, self._budget)) as results:
+        with closing(reading.map_in_order(read, pieces, cost, self._budget)) as results:
             yield from results
 
     def _is_piece(self, kept: Kept) -> bool:
@@ -322,7 +332,7 @@ class _Run:
 
     def _piece_bytes(self, kept: Kept) -> int:
         """Return how large a piece is; if there is but one unit, its pieces occupy the threads."""
-        if kept.unit.rows < self._query.scan.rows or self._query.scan.is_remote:
+        if kept.unit.rows < self._reading.rows or self._reading.is_remote:
             return self._sizes.piece_bytes
         least = COPIED_BYTES if kept.fields.rest_width >= WIDE_BYTES else LEAST_UNIT_BYTES
         return min(least, self._sizes.piece_bytes)

@@ -26,9 +26,11 @@ from pennon.scan.predicate import SqlPredicate
 from pennon.scan.projection import Projection
 from pennon.scan.read.columns import Place, show_columns
 from pennon.scan.read.compute import Condition
+from pennon.scan.read.execute import Reading
 from pennon.scan.read.fragment_reader import Chunks
+from pennon.scan.read.fragment_run import FragmentRun
 from pennon.scan.read.late_materialization import Choice, read_live, slice_chunks, true_rows
-from pennon.scan.read.tasks import ChosenRows, Unit
+from pennon.scan.read.tasks import ChosenRows, RunTask, Unit
 from pennon.scan.snapshot import Key, Same
 from pennon.table.fragment import Fragment
 
@@ -67,7 +69,9 @@ class Kept:
             start += len(physical)
 
 
-def plan_fields(query: BoundQuery, *, pass_all: bool = False) -> FieldPlan:
+def plan_fields(
+    query: BoundQuery, reading: Reading | None = None, *, pass_all: bool = False
+) -> FieldPlan:
     """Return which fields a query reads before its condition, and which behind it.
 
     What is small is read all at once, unless the query says what is to be late.  Nothing is tested of rows
@@ -77,34 +81,45 @@ def plan_fields(query: BoundQuery, *, pass_all: bool = False) -> FieldPlan:
     is_tested = query.condition is not None and not pass_all
     tested = query.condition.inputs.read.fields if query.condition and is_tested else ()
     behind = [field for projection in shown for field in projection.read.fields]
-    return FieldPlan.of(tested, behind, None if pass_all else _late(query))
+    return FieldPlan.of(tested, behind, None if pass_all else _late(query, reading))
 
 
-def _late(query: BoundQuery) -> Late:
-    return False if query.late is None and query.scan.is_slight else query.late
+def _late(query: BoundQuery, reading: Reading | None = None) -> Late:
+    if query.late is not None:
+        return query.late
+    reading = Reading.of(query.scan, share_of(query)) if reading is None else reading
+    return False if reading.is_slight else None
+
+
+def share_of(query: BoundQuery) -> float:
+    """Return about how much of the data files a query reads, if all columns were alike."""
+    shown = [query.scan.projection, *query.inputs]
+    ids = {field.id for projection in shown for field in projection.read.fields}
+    return len(ids) / max(len(query.snapshot.manifest.schema.fields), 1)
 
 
 class FilterPlan:
     """The common part of queries that need the same columns, computed once."""
 
-    def __init__(self, query: BoundQuery) -> None:
+    def __init__(self, query: BoundQuery, reading: Reading) -> None:
         """Plan which fields are read."""
-        self.fields = plan_fields(query)
-        self.fields_of_passing = plan_fields(query, pass_all=True)
+        self.fields = plan_fields(query, reading)
+        self.fields_of_passing = plan_fields(query, reading, pass_all=True)
         all_fields = len(query.snapshot.manifest.schema.fields)
         self.tested = WidthGuess.of(self.fields.early, all_fields)
         self.whole = WidthGuess.of((*self.fields.early, *self.fields.rest), all_fields)
         self._places: dict[tuple[int, int], list[int]] = {}
-        self._fragments: dict[tuple[int, bool], tuple[Fragment, dict[str, Any]]] = {}
+        self._fragments: dict[tuple[int | FragmentRun, bool], tuple[Any, dict[str, Any]]] = {}
 
     @classmethod
-    def of(cls, query: BoundQuery) -> FilterPlan:
+    def of(cls, query: BoundQuery, reading: Reading) -> FilterPlan:
         """Return the plan of a query, made now or before: a version remembers the projections of its scans."""
         snapshot = query.snapshot
         if query.computed is not None or not (query.tested is None or query.tested is snapshot):
-            return cls(query)
+            return cls(query, reading)
         needed = map(Same, _needed(query))
-        return snapshot.remember_plan(FILTER_PLAN, partial(cls, query), *needed, _late(query))
+        make = partial(cls, query, reading)
+        return snapshot.remember_plan(FILTER_PLAN, make, *needed, _late(query, reading))
 
     def places(self, fields: FieldPlan, projection: Projection) -> list[int]:
         """Return the number of each field of a projection of the query among those of one of the plans."""
@@ -114,9 +129,9 @@ class FilterPlan:
             found = self._places[key] = fields.places(projection)
         return found
 
-    def known_of(self, fragment: Fragment, *, passes: bool) -> dict[str, Any]:
-        """Return what is known of a fragment's fields, for `FragmentFields` to go on with."""
-        key = fragment.id, passes
+    def known_of(self, fragment: Fragment | FragmentRun, *, passes: bool) -> dict[str, Any]:
+        """Return what is known of the fields of a fragment, or run, for `FragmentFields` to go on with."""
+        key = fragment if isinstance(fragment, FragmentRun) else fragment.id, passes
         of, known = self._fragments.get(key, (None, {}))
         if of is not fragment and of != fragment:
             known = {}
@@ -150,12 +165,12 @@ def _pruner_of(query: BoundQuery) -> UnitPruner | None:
 class UnitFilter:
     """The prepared filter of fragments; many threads use it on their units."""
 
-    def __init__(self, query: BoundQuery, note: Note | None) -> None:
+    def __init__(self, query: BoundQuery, reading: Reading, note: Note | None) -> None:
         """Prepare a run of the query; ``note`` is told of what is decoded, where memory is let go of meanwhile."""
         self._query = query
         self._note = note
-        self._scan = query.scan
-        self._plan = FilterPlan.of(query)
+        self._scan = reading
+        self._plan = FilterPlan.of(query, reading)
         self._growth = query.scan.snapshot.remember(GROWTH, Growth)
         self._fragments: dict[int, FragmentFields] = {}
         self._pruner = _pruner_of(query)
@@ -259,6 +274,8 @@ class UnitFilter:
         if self._pruner is None:
             return unit
         task = self._scan.tasks[unit.task]
+        if isinstance(task, RunTask):
+            return unit
         return Unit(unit.task, *self._pruner.narrowed(unit.task, task, unit.start, unit.end))
 
     def _find(self, unit: Unit) -> tuple[FragmentFields, LiveSlice]:
@@ -312,7 +329,7 @@ class UnitFilter:
                 else replace(reader, snapshot=seen)
             )
             fields = self._plan.fields_of_passing if passes else self._plan.fields
-            is_kept = len(self._scan.tasks) <= FEW_TASKS and not self._scan.with_deleted
+            is_kept = len(self._scan.tasks) <= FEW_TASKS and not self._query.scan.with_deleted
             known = self._plan.known_of(reader.fragment, passes=passes) if is_kept else {}
             found = FragmentFields(fields, self._growth, tested, reader, known)
             while len(self._fragments) >= PREPARED:

@@ -32,7 +32,7 @@ def test_a_batch_ends_before_its_offsets_overflow(row: pa.Array[Any]) -> None:
     schema = pa.schema([("n", pa.int64()), ("big", row.type)])
     numbers = [pa.array([0, 1]), pa.array([2, 3, 4])]
     columns = [numbers, [row] * 5]
-    batches = list(cut_batches(columns, 5, 4, schema))
+    batches = list(cut_batches(columns, [5], 4, schema))
     assert [batch.num_rows for batch in batches] == [1] * 5
     assert [batch["n"][0].as_py() for batch in batches] == [0, 1, 2, 3, 4]
     with pytest.raises(ArgumentError, match="smaller batch_size"):
@@ -47,7 +47,7 @@ def test_batches_across_chunks() -> None:
         chunks = [pa.array(rows[low:high]) for low, high in pairwise(borders)]
         for size in range(1, 9):
             schema = pa.schema([("n", pa.int64())])
-            got = [b["n"].to_pylist() for b in cut_batches([chunks], 7, size, schema)]
+            got = [b["n"].to_pylist() for b in cut_batches([chunks], [7], size, schema)]
             assert got == [rows[at : at + size] for at in range(0, 7, size)]
 
 

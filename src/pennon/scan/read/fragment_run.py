@@ -1,0 +1,347 @@
+"""Neighbouring small fragments, read as if they were one.
+
+A table that many small writes made has very many fragments.  Whatever is done for each of them, a
+plan, a call, an array, costs more than its rows do.  So a scan takes neighbours together: their rows
+count through, and all of them are planned, read, tested and shown at once::
+
+    fragments    7: rows 0..99      9: rows 0..49      12: rows 0..199
+    rows         0..99              100..149           150..349
+
+What a data file does not allow to be read together (`pennon.file.open.joinable_file`) is read fragment by
+fragment, and comes out in the same place.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from threading import Lock
+from typing import Final
+from weakref import ReferenceType, ref
+
+import numpy as np
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import cached_property
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import in_forked_child
+from pennon.core.units import ColumnIndex, FieldId
+from pennon.encoding.kernels.chunk_lookup import cut_rows
+from pennon.encoding.rows import FileRows, Rows
+from pennon.errors import TooLargeError
+from pennon.file.container.opened_file import JoinableFile, ReadRows
+from pennon.file.open import joinable_file, joinable_like, read_joined
+from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
+from pennon.scan.read.file_columns import FileColumns
+from pennon.scan.read.fragment_reader import Chunks, FragmentReader, PreparedRead
+from pennon.scan.snapshot import Key, OpenFile, Snapshot
+from pennon.schema.field import Field
+from pennon.schema.project import held_part
+from pennon.table.fragment import DataFileRef, Fragment
+
+MOST_FRAGMENTS: Final = 256
+"""A run holds the files of its fragments open, and what it knows of their columns."""
+MOST_HELD: Final = 16 * 1024
+"""Fragments whose files all runs of a process hold open."""
+MOST_COLUMNS: Final = 64
+"""Columns that a run is ready to read."""
+_APART: Final = -1
+"""The kind of files that are read by themselves."""
+_MOST_KINDS: Final = 16
+RUNS: Final[Key[FragmentRun]] = Key("fragment run")
+
+
+class FragmentRun:
+    """Neighbouring fragments of one version: their physical rows, counted through."""
+
+    def __init__(self, fragments: Sequence[Fragment]) -> None:
+        """Take fragments that say how many rows they have."""
+        self.fragments = tuple(fragments)
+        rows = [each.physical_rows or 0 for each in fragments]
+        self.borders: Int64Array = np.cumsum([0, *rows], dtype=np.int64)
+        """The first row of each fragment, and the number of all rows at last."""
+        self._columns: dict[int, tuple[Field, _Column]] = {}
+        """What reads the columns that were asked for, by the identity of their fields."""
+        self.live: LiveRows | None = None
+        """Which rows are alive, once that is known."""
+        self._opened: dict[tuple[int, str], OpenFile] = {}
+        self._columns_of: dict[tuple[int, int], dict[FieldId, ColumnIndex]] = {}
+        """By the lists of a manifest entry, which files of one schema share."""
+        size_bytes = sum([file.size_bytes or 0 for each in fragments for file in each.files])
+        self.bytes_per_row = max(size_bytes // max(int(self.borders[-1]), 1), 1)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, fragments: Sequence[Fragment]) -> FragmentRun:
+        """Return the run of some fragments of a version, made now or lately by this process."""
+        return snapshot.remember_run(RUNS, lambda: cls(fragments), *map(id, fragments))
+
+    def column(self, snapshot: Snapshot, wanted: Field) -> _Column:
+        """Return what reads a field of the fragments, made now or before."""
+        HELD.touch(self)
+        known = self._columns
+        found = known.get(id(wanted))
+        if found is not None and found[0] is wanted:
+            return found[1]
+        column = _Column(snapshot, self, wanted)
+        while len(known) >= MOST_COLUMNS:
+            known.pop(next(iter(known)), None)
+        known[id(wanted)] = wanted, column
+        return column
+
+    def let_go(self) -> None:
+        """Forget what reads the columns, and the files; who reads at the moment goes on."""
+        self._columns, self._opened = {}, {}
+
+    @property
+    def physical_rows(self) -> int:
+        """Return how many rows there are, deleted ones counted."""
+        return int(self.borders[-1])
+
+    @cached_property
+    def live_ends(self) -> Int64Array:
+        """Return the number of live rows up to the end of each fragment."""
+        return np.cumsum([each.num_rows or 0 for each in self.fragments], dtype=np.int64)
+
+    def cut(self, start: int, end: int) -> list[int]:
+        """Return how many of some live rows each fragment has that has any."""
+        low, high = np.searchsorted(self.live_ends, [start, end - 1], side="right").tolist()
+        ends = [*self.live_ends[low:high].tolist(), end]
+        return [rows for a, b in pairwise([start, *ends]) if (rows := b - a)]
+
+    def live_end(self, row: int) -> int:
+        """Return the first live row of the fragment behind that of a live row."""
+        return int(self.live_ends[np.searchsorted(self.live_ends, row, side="right")])
+
+    @cached_property
+    def ids(self) -> Int64Array:
+        """Return the id of each fragment."""
+        return np.array([each.id for each in self.fragments], np.int64)
+
+    def columns_of(self, file: DataFileRef) -> dict[FieldId, ColumnIndex]:
+        """Return the columns of a data file of one of the fragments."""
+        key = id(file.field_ids), id(file.column_indices)
+        found = self._columns_of.get(key)
+        if found is None:
+            found = self._columns_of.setdefault(key, FileColumns.of(file).column_of)
+        return found
+
+    def open(self, snapshot: Snapshot, number: int, file: DataFileRef) -> OpenFile | None:
+        """Return a data file of a fragment; None if it has other rows than the fragment."""
+        key = number, file.path
+        found = self._opened.get(key)
+        if found is None:
+            found = snapshot.open_file(file)
+            if found.data.num_rows != self.fragments[number].physical_rows:
+                return None
+            self._opened[key] = found
+        return found
+
+    def parts(self, rows: Rows) -> tuple[list[int], FileRows]:
+        """Return the numbers of the fragments that have rows of a range or more, and these rows of each."""
+        cuts = np.array([0, len(rows.starts)], np.int64)
+        found = cut_rows([self.borders], cuts, rows.starts, rows.ends)
+        _, numbers, of_each, starts, ends = found
+        return numbers.tolist(), FileRows(of_each, starts, ends, rows.count)
+
+
+class HeldRuns:
+    """The runs whose files this process holds open, those not read for longest first: maps are limited in number."""
+
+    def __init__(self) -> None:
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget all runs; a child of a fork makes its own."""
+        self._lock = Lock()
+        self._runs: OrderedDict[int, ReferenceType[FragmentRun]] = OrderedDict()
+        self._files = 0
+
+    def touch(self, run: FragmentRun) -> None:
+        """Note that a run is read; let go of others if all have more than `MOST_HELD` files."""
+        with self._lock:
+            known = self._runs.pop(id(run), None)
+            self._runs[id(run)] = ref(run) if known is None else known
+            if known is not None and known() is run:
+                return
+            self._files = sum(len(each.fragments) for each in self._alive())
+            while self._files > MOST_HELD and len(self._runs) > 1:
+                _, oldest = self._runs.popitem(last=False)
+                found = oldest()
+                if found is not None:
+                    self._files -= len(found.fragments)
+                    found.let_go()
+
+    def _alive(self) -> list[FragmentRun]:
+        """Return the runs that are still there; those that are gone are forgotten."""
+        pairs = [(key, each()) for key, each in self._runs.items()]
+        for key, run in pairs:
+            if run is None:
+                del self._runs[key]
+        return [run for _, run in pairs if run is not None]
+
+
+HELD: Final = HeldRuns()
+in_forked_child(HELD.start_again)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReader:
+    """Reads columns of a run; it has the members of `FragmentReader` that a scan asks for."""
+
+    snapshot: Snapshot
+    fragment: FragmentRun
+
+    def physical_rows(self) -> int:
+        """Return the number of rows, deleted ones counted."""
+        return self.fragment.physical_rows
+
+    def live_rows(self) -> LiveRows:
+        """Return which rows are alive."""
+        run = self.fragment
+        if run.live is None:
+            run.live = self._live_rows(run)
+        return run.live
+
+    def _live_rows(self, run: FragmentRun) -> LiveRows:
+        deleted = [
+            LiveRows.of(each.physical_rows or 0, self.snapshot.deleted(each)).deleted + int(first)
+            for each, first in zip(run.fragments, run.borders, strict=False)
+            if each.deletion_file is not None
+        ]
+        return LiveRows(run.physical_rows, np.concatenate(deleted) if deleted else NONE_DELETED)
+
+    def find(self, fields: Sequence[Field]) -> tuple[LiveRows, PreparedRun]:
+        """Return which rows are alive, and the fields ready to be read."""
+        return self.live_rows(), self.prepare(fields)
+
+    def prepare(self, fields: Sequence[Field]) -> PreparedRun:
+        """Return the fields, which are looked for in each data file when rows of it are first read."""
+        columns = [self.fragment.column(self.snapshot, each) for each in fields]
+        return PreparedRun(self.fragment, tuple(columns))
+
+    def samples(self) -> Iterator[FragmentReader]:
+        """Yield readers of two fragments that stand for all."""
+        fragments = self.fragment.fragments
+        for each in (fragments[0], fragments[-1]):
+            yield FragmentReader(self.snapshot, each)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """Fields of a run, found in data files that are open: ready to be read, and again; see `PreparedRead`."""
+
+    run: FragmentRun
+    columns: tuple[_Column, ...]
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return that requests cost nothing: files of a remote store are not read as runs."""
+        return True
+
+    def read(self, rows: Rows) -> list[Chunks]:
+        """Return the values of each field at the given physical rows, in order."""
+        try:
+            numbers, parts = self.run.parts(rows)
+            return [column.read(numbers, parts) for column in self.columns]
+        except TooLargeError:
+            if rows.count < 2:
+                raise
+        half = rows.count // 2
+        pieces = [self.read(rows.window(*part)) for part in ((0, half), (half, rows.count))]
+        return [[*first, *rest] for first, rest in zip(*pieces, strict=True)]
+
+
+class _Column:
+    """A field in the fragments of a run; each is opened when rows of it are first read."""
+
+    def __init__(self, snapshot: Snapshot, run: FragmentRun, wanted: Field) -> None:
+        self._snapshot, self._run, self._wanted = snapshot, run, wanted
+        self._reads: list[PreparedRead | None] = [None] * len(run.fragments)
+        self._files: list[JoinableFile | None] = [None] * len(run.fragments)
+        self._kinds: list[int] = [_APART] * len(run.fragments)
+        """Files that are alike have one number."""
+        self._known: list[JoinableFile] = []
+        """A file of each kind."""
+        self._whole: dict[int, bool] = {}
+        """Whether files with some columns have all of the field."""
+
+    def read(self, numbers: list[int], rows: FileRows) -> Chunks:
+        """Return the values of rows of the fragments of these numbers."""
+        if not numbers:
+            return self._prepared(0).read(Rows.between(0, 0))[0]
+        for number in numbers:
+            if self._files[number] is None and self._reads[number] is None:
+                self._get_to_know(number)
+        kinds = [self._kinds[number] for number in numbers]
+        if kinds.count(kinds[0]) == len(kinds):
+            return self._read(numbers, rows)
+        chunks, low = [], 0
+        for _, alike in groupby(kinds):
+            high = low + len(list(alike))
+            chunks += self._read(numbers[low:high], rows.of_files(low, high))
+            low = high
+        return chunks
+
+    def _read(self, numbers: list[int], rows: FileRows) -> Chunks:
+        """Return rows of fragments that are alike."""
+        files = [file for number in numbers if (file := self._files[number]) is not None]
+        if len(files) == len(numbers):
+            found = read_joined(files, rows)
+            if found is not None:
+                return [found]
+        pairs = zip(numbers, rows.each(), strict=True)
+        return [chunk for each, mine in pairs for chunk in self._prepared(each).read(mine)[0]]
+
+    def _get_to_know(self, number: int) -> None:
+        """Find out whether a fragment can be read together with others."""
+        file = self._known_like(number)
+        if file is None:
+            read = _reader_of(self._prepared(number))
+            file = None if read is None else joinable_file(read)
+        if file is not None:
+            self._kinds[number] = self._kind(file)
+            self._files[number] = file
+
+    def _known_like(self, number: int) -> JoinableFile | None:
+        """Return what is known of the field, if its pages are as those of another file, which is known."""
+        if not self._known:
+            return None
+        run, snapshot = self._run, self._snapshot
+        for file in run.fragments[number].files:
+            column_of = run.columns_of(file)
+            whole = self._whole.get(id(column_of))
+            if whole is None:
+                whole = held_part(self._wanted, column_of) is self._wanted
+                self._whole[id(column_of)] = whole
+            if whole:
+                opened = run.open(snapshot, number, file)
+                if opened is None:
+                    return None
+                return joinable_like(opened.data, column_of, self._known[0])
+        return None
+
+    def _prepared(self, number: int) -> PreparedRead:
+        """Return what reads the field of one fragment by itself."""
+        found = self._reads[number]
+        if found is None:
+            reader = FragmentReader(self._snapshot, self._run.fragments[number])
+            found = self._reads[number] = reader.prepare([self._wanted])
+        return found
+
+    def _kind(self, file: JoinableFile) -> int:
+        for kind, known in enumerate(self._known):
+            if known.is_like(file):
+                return kind
+        if len(self._known) == _MOST_KINDS:
+            return _APART
+        self._known.append(file)
+        return len(self._known) - 1
+
+
+def _reader_of(read: PreparedRead) -> ReadRows | None:
+    """Return what reads the field of a fragment, if one data file has all of it."""
+    if len(read.files) != 1 or read.files[0].parts != read.sources:
+        return None
+    (part,) = read.files[0].readers
+    return part.read

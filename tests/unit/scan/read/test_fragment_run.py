@@ -1,0 +1,159 @@
+"""Neighbouring small fragments that a scan reads as one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.dataset import LanceDataset
+from pennon.errors import FormatError
+from pennon.io import open_store
+from pennon.scan.read import fragment_run
+from pennon.scan.read.fragment_run import FragmentRun, HeldRuns
+from pennon.scan.read.join_tasks import FIRST_FRAGMENTS, join_tasks
+from pennon.scan.read.tasks import RunTask, plan_tasks
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import read_manifest
+from pennon.testing.counting import CountingStore
+
+ROWS = 20
+
+
+def _write(uri: Path, fragments: int, rows: int = ROWS, **columns: Any) -> LanceDataset:
+    numbers = np.arange(fragments * rows)
+    table = pa.table({"n": numbers, "t": [f"text {i % 7}" for i in numbers], **columns})
+    return pennon.write_dataset(table, uri, max_rows_per_file=rows)
+
+
+def _snapshot(uri: Path) -> Snapshot:
+    store = open_store(uri)
+    return Snapshot(store, read_manifest(store))
+
+
+def test_small_fragments_are_joined_in_runs_that_grow(tmp_path: Path) -> None:
+    _write(tmp_path / "t", 60)
+    snapshot = _snapshot(tmp_path / "t")
+    tasks = join_tasks(snapshot, tuple(plan_tasks(snapshot)), 1.0)
+    assert all(isinstance(task, RunTask) for task in tasks)
+    assert [task.rows for task in tasks] == [
+        FIRST_FRAGMENTS * ROWS,
+        4 * FIRST_FRAGMENTS * ROWS,
+        20 * ROWS,
+    ]
+
+
+def test_large_fragment_between_small_ones_keeps_the_order(tmp_path: Path) -> None:
+    for rows in (3, 4, 300_000, 5, 6):
+        numbers = np.random.default_rng(rows).integers(0, 1 << 60, rows)
+        pennon.write_dataset(pa.table({"n": numbers}), tmp_path / "t", mode="append")
+    table = pennon.dataset(tmp_path / "t")
+    each = pa.concat_tables([fragment.to_table() for fragment in table.get_fragments()])
+    assert table.to_table().equals(each)
+    assert table.to_table(filter="n > 5").equals(each)
+    assert pa.Table.from_batches(table.to_batches()).equals(each)
+
+
+def test_tasks_between_which_rows_are_left_out_are_not_joined(tmp_path: Path) -> None:
+    _write(tmp_path / "t", 4)
+    snapshot = _snapshot(tmp_path / "t")
+    tasks = tuple(plan_tasks(snapshot, offset=5, limit=2 * ROWS))
+    (joined,) = join_tasks(snapshot, tasks, 1.0)
+    assert (joined.start, joined.end) == (5, 5 + 2 * ROWS)
+    first, last = tasks[0], plan_tasks(snapshot)[3]
+    part = type(first)(first.fragment, 0, 7)
+    assert len(join_tasks(snapshot, (part, last), 1.0)) == 2
+
+
+def test_cut_of_live_rows_is_by_fragment(tmp_path: Path) -> None:
+    table = _write(tmp_path / "t", 3, 10)
+    table.delete("n >= 5 AND n < 12")
+    run = FragmentRun(list(_snapshot(tmp_path / "t").manifest.fragments))
+    assert run.cut(0, 23) == [5, 8, 10]
+    assert run.cut(4, 6) == [1, 1]
+    assert run.live_end(5) == 13
+    sizes = [batch.num_rows for batch in pennon.dataset(tmp_path / "t").to_batches(batch_size=6)]
+    assert sizes == [5, 6, 2, 6, 4]
+
+
+def test_metas_of_joined_fragments_are_those_of_each(tmp_path: Path) -> None:
+    rows = pa.table({"n": np.arange(200)})
+    pennon.write_dataset(rows, tmp_path / "t", max_rows_per_file=17, enable_stable_row_ids=True)
+    table = pennon.dataset(tmp_path / "t")
+    table.delete("n % 5 = 2")
+    table.update({"n": "n + 1000"}, where="n < 20")
+    names = ["n", "_rowid", "_rowaddr", "_rowoffset", "_row_last_updated_at_version"]
+    table = pennon.dataset(tmp_path / "t")
+    read = table.to_table(columns=names)
+    each = [f.to_table(columns=[*names[:3], names[4]]) for f in table.get_fragments()]
+    assert read.drop_columns(["_rowoffset"]).equals(pa.concat_tables(each))
+    assert read["_rowoffset"].to_pylist() == list(range(read.num_rows))
+
+
+def test_limit_of_many_fragments_opens_those_of_the_first_run(tmp_path: Path) -> None:
+    _write(tmp_path / "t", 100)
+    store = CountingStore(open_store(tmp_path / "t"))
+    table = LanceDataset.of_snapshot("t", Snapshot(store, read_manifest(store)))
+    assert table.to_table(filter="n >= 3", limit=5)["n"].to_pylist() == [3, 4, 5, 6, 7]
+    read = [path for path, counts in store.by_path.items() if counts.rounds and "data/" in path]
+    assert len(read) <= FIRST_FRAGMENTS
+
+
+@pytest.mark.parametrize("options", [{}, {"columns": ["t"]}, {"filter": "n >= 0"}], ids=str)
+def test_damage_in_one_file_of_many_names_that_file(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    table = _write(tmp_path / "t", 30)
+    path = table.get_fragments()[13].data_files()[0].path
+    damaged = tmp_path / "t" / "data" / path
+    content = damaged.read_bytes()
+    damaged.write_bytes(bytes(512) + content[512:])  # pages begin at the front
+    table = pennon.dataset(tmp_path / "t")
+    with pytest.raises(FormatError, match=path):
+        table.to_table(**options)
+    others = [each for each in table.get_fragments() if each.fragment_id != 13]
+    read = table.scanner(fragments=others, **options).to_table()
+    assert read.num_rows == 29 * ROWS
+    assert read["t"].to_pylist() == [
+        f"text {i % 7}" for i in range(30 * ROWS) if not 13 * ROWS <= i < 14 * ROWS
+    ]
+
+
+def test_files_that_other_runs_need_are_let_go_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _write(tmp_path / "t", 60)
+    monkeypatch.setattr(fragment_run, "MOST_HELD", 10)
+    monkeypatch.setattr(fragment_run, "HELD", HeldRuns())
+    for _ in range(3):
+        assert table.to_table()["n"].to_pylist() == list(range(60 * ROWS))
+        assert table.count_rows(filter="n % 2 = 0") == 30 * ROWS
+
+
+def _calls_of_scan(uri: Path, fragments: int) -> int:
+    table = _write(uri, fragments, v=np.random.default_rng(1).random(fragments * ROWS))
+    columns = ["n", "v"]
+    for _ in range(2):
+        table.to_table(columns=columns, filter="n >= 0")
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    table.to_table(columns=columns, filter="n >= 0")
+    sys.setprofile(None)
+    return calls
+
+
+def test_one_more_fragment_of_a_known_table_costs_few_calls(tmp_path: Path) -> None:
+    """Two columns of one more fragment took 372 calls of Python functions when each was read by itself."""
+    few, many = _calls_of_scan(tmp_path / "few", 100), _calls_of_scan(tmp_path / "many", 300)
+    assert (many - few) / 200 <= 20

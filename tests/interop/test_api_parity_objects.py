@@ -116,7 +116,7 @@ def test_progress_in_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [pa.table({"a": pa.array([], pa.int64())}), pa.table({})], ids=["no rows", "no columns"]
 )
-def test_a_fragment_of_nothing(data: pa.Table, tmp_path: Path) -> None:
+def test_fragment_create_without_rows_or_columns_is_refused(data: pa.Table, tmp_path: Path) -> None:
     for module in MODULES:
         with pytest.raises(OSError):
             module.LanceFragment.create(str(tmp_path / module.__name__), data)
@@ -175,7 +175,7 @@ def test_sessions_of_a_fragment(tmp_path: Path) -> None:
     assert errors[:3] == errors[3:]
 
 
-def test_row_ids_taken_twice(tmp_path: Path) -> None:
+def test_take_with_repeated_columns_and_row_ids_equals_pylance(tmp_path: Path) -> None:
     columns = ["_rowid", "x", "_rowid", "_rowaddr", "x"]
     tables = [_write(m, NESTED, tmp_path / m.__name__).take([1, 0], columns) for m in MODULES]
     assert tables[0] == tables[1]
@@ -250,7 +250,7 @@ def test_arguments(path: str) -> None:
 
 
 @pytest.mark.parametrize("owner", LATER)
-def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
+def test_every_name_of_pylance_exists_or_raises_unsupported(owner: str) -> None:
     theirs, ours = (module if owner == "pennon" else getattr(module, owner) for module in MODULES)
     listed = lance.__all__ if owner == "pennon" else dir(theirs)
     for name in listed:
@@ -263,7 +263,7 @@ def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
             getattr(ours, name)
 
 
-def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
+def test_unsupported_names_of_pylance_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
     assert not hasattr(table, "sql")
     assert getattr(table, "sql", 5) == 5

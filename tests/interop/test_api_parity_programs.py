@@ -215,7 +215,7 @@ def test_training_loop(tmp_path: Path) -> None:
     assert list(shapes(pennon)) == list(shapes(lance))
 
 
-def test_everything_pickles(tmp_path: Path) -> None:
+def test_dataset_fragment_scanner_and_transaction_pickle(tmp_path: Path) -> None:
     table = pennon.write_dataset(NUMBERS, tmp_path / "t")
     scanner = table.scanner(columns=["b"], limit=2)
     copies = pickle.loads(pickle.dumps([table, table.get_fragments()[0], scanner]))

@@ -113,7 +113,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, str], Any], dict[int, Any]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operations_keep_all_blobs(name: str, uri: str) -> None:
+def test_operations_keep_values_of_all_blobs(name: str, uri: str) -> None:
     assert _all(uri) == BEFORE
     run, changes = OPERATIONS[name]
     run(pennon, uri)
@@ -207,7 +207,7 @@ def test_blob_columns_refuse_unsupported_operations(name: str, uri: str) -> None
     assert _all(uri) == BEFORE
 
 
-def test_a_write_that_fails_leaves_no_open_file(tmp_path: Path) -> None:
+def test_failed_blob_write_closes_its_files(tmp_path: Path) -> None:
     rows = blobs([b"packed", b"D" * 40], **SMALL)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -237,7 +237,7 @@ def test_stable_row_ids_survive(tmp_path: Path) -> None:
         assert [data for _, data in found] == [MIXED[5], MIXED[3], MIXED[8], MIXED[0]]
 
 
-def test_clean_up_knows_files_of_blobs(uri: str) -> None:
+def test_clean_up_deletes_orphaned_blob_files_only(uri: str) -> None:
     orphan = Path(uri) / "data" / ("0" * 24 + "a" * 26) / ("0" * 32 + ".blob")
     orphan.parent.mkdir()
     orphan.write_bytes(b"nobody's")
@@ -288,7 +288,7 @@ def test_a_table_without_a_file_of_blobs_is_not_valid(uri: str) -> None:
     pennon.dataset(uri).validate()
 
 
-def test_appends_say_no_other_threshold(uri: str) -> None:
+def test_append_with_other_blob_threshold_is_refused(uri: str) -> None:
     other = _rows([1], [b"x"]).schema.set(1, lance.blob_field("b", inline_size_threshold=5))
     table = _rows([1], [b"x"]).cast(other)
     for module in (lance, pennon):
@@ -386,7 +386,7 @@ def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
         assert pennon.dataset(uri).version == 2
 
 
-def test_a_damaged_place_is_told_with_its_column(outside: Path, tmp_path: Path) -> None:
+def test_damaged_blob_path_error_names_file_and_column(outside: Path, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     rows = blobs([lance.Blob.from_uri((outside / "sub" / "a.bin").as_uri(), 1, 3)])
     base = lance.DatasetBasePath(str(outside), "x")

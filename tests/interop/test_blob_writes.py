@@ -95,7 +95,7 @@ def test_the_same_as_pylance(name: str, rows_per_file: int, tmp_path: Path) -> N
     ours.validate()
 
 
-def test_names_are_those_of_pylance(tmp_path: Path) -> None:
+def test_blob_field_and_array_have_the_types_of_pylance(tmp_path: Path) -> None:
     values = [b"ab", None, pennon.Blob.empty(), pennon.Blob.from_bytes(bytearray(b"packed"))]
     field = pennon.blob_field("b", **SMALL)
     # Which library was imported first decides whose class the Arrow type has, so storage is compared.
@@ -175,7 +175,7 @@ def test_blobs_outside(way: str, outside: Path, tmp_path: Path) -> None:
     assert read_all(lance.dataset(str(tmp_path / "ours"))) == left
 
 
-def test_a_table_of_a_stranger_opens_nothing_outside(outside: Path, tmp_path: Path) -> None:
+def test_external_blobs_outside_trusted_bases_are_refused(outside: Path, tmp_path: Path) -> None:
     options = {"allow_external_blob_outside_bases": True}
     written(lance, blobs(_places(outside)), tmp_path / "t", **options)
     strict = pennon.dataset(tmp_path / "t", trusted_bases=[])
@@ -192,7 +192,7 @@ def test_a_table_of_a_stranger_opens_nothing_outside(outside: Path, tmp_path: Pa
     assert listed.read_blobs("b", indices=[0]) == [(0, b"23456")]
 
 
-def test_a_link_in_a_listed_folder_leads_nowhere_else(outside: Path, tmp_path: Path) -> None:
+def test_symbolic_link_out_of_a_trusted_base_is_refused(outside: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.bin"
     secret.write_bytes(b"secret")
     (outside / "link").symlink_to(secret)

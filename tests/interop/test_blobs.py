@@ -357,7 +357,7 @@ def test_blobs_of_version_2_in_structs(tmp_path: Path) -> None:
         assert bytes_of[0].schema.equals(bytes_of[1].schema, check_metadata=True)
 
 
-def test_blobs_outside_of_the_table_are_opened_where_base_paths_would_be(tmp_path: Path) -> None:
+def test_external_blobs_are_opened_under_the_rules_of_base_paths(tmp_path: Path) -> None:
     secret = tmp_path / "secret.bin"
     secret.write_bytes(b"secret")
     values = [b"mine", lance.Blob.from_uri(secret.as_uri())]

@@ -166,7 +166,7 @@ def test_updates(twins: Twins, updates: dict[str, str], where: str | None) -> No
     twins.check()
 
 
-def test_expressions_see_the_row_as_it_was(twins: Twins) -> None:
+def test_update_expressions_read_the_old_row(twins: Twins) -> None:
     """Pylance applies them one after the other, in any order."""
     twins.ours.update({"a": "f", "f": "a"}, where="a IN (4, 11)")
     swapped = lance.dataset(twins.ours.uri).to_table(["a", "f"], filter="f IN (4, 11) AND a < 8")
@@ -310,7 +310,7 @@ PART_OF_IT = pa.struct([("y", pa.struct([("q", pa.string())]))])
 
 
 @pytest.mark.parametrize("build", [upsert, update, insert])
-def test_fields_of_structs_that_the_data_lacks_stay(
+def test_merge_insert_with_partial_structs_keeps_missing_fields(
     build: Callable[[Any], Any], tmp_path: Path
 ) -> None:
     old = [{"x": 1, "y": {"p": 2, "q": "a"}}, None, {"x": 5, "y": None}, {"x": 7, "y": {"p": 8}}]
@@ -327,7 +327,7 @@ def test_fields_of_structs_that_the_data_lacks_stay(
     assert seen[0] == seen[1]
 
 
-def test_blobs_stay_blobs(tmp_path: Path) -> None:
+def test_update_and_merge_keep_blob_columns(tmp_path: Path) -> None:
     data = pa.table({"k": [1, 2, 3], "b": [b"x" * 100, b"", None]}, BLOBS)
     dataset = pennon.write_dataset(data, tmp_path / "t")
     dataset.update({"k": "k + 10"}, where="k = 2")

@@ -77,7 +77,7 @@ def _files(path: Path) -> set[str]:
     return {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
 
 
-def test_tags_and_branches_of_pylance_stay(path: Path) -> None:
+def test_clean_up_keeps_tags_and_branches_of_pylance(path: Path) -> None:
     theirs = lance.dataset(path)
     theirs.tags.create("third", 3)
     branch = theirs.create_branch("side", 5)

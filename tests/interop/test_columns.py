@@ -280,7 +280,7 @@ def test_casts_in_lists_by_pylance(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
+def test_null_type_column_cast_to_other_types_is_read_by_pylance(
     tmp_path: Path, version: Any
 ) -> None:
     """At the top, in a struct and in a list; pylance itself casts no such column."""
@@ -367,7 +367,7 @@ def _json(fragment: Any) -> str:
     return json.dumps(fragment.to_json())
 
 
-def test_updated_columns_that_we_commit(twins: Twins) -> None:
+def test_update_columns_commit_equals_pylance_but_for_row_versions(twins: Twins) -> None:
     """The same call and commit in both libraries give the same table, but for the versions of rows.
 
     Without offsets we say that all rows of the fragment are updated, and pylance that none is (F-362).

@@ -89,7 +89,7 @@ def test_indices_are_brought_up_to_date(tmp_path: Path) -> None:
     check_both(folder, tables)
 
 
-def test_the_entry_is_the_one_that_pylance_writes(tmp_path: Path) -> None:
+def test_fragment_reuse_entry_equals_that_of_pylance(tmp_path: Path) -> None:
     """But for uuid, time, and the names of fragments that each gives."""
     folders = [str(tmp_path / name) for name in ("ours", "theirs")]
     for folder in folders:
@@ -196,7 +196,9 @@ def test_two_at_a_time_both_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("creator", ["Pennon", "pylance"])
 @pytest.mark.parametrize("first", ["index", "compaction"])
-def test_an_index_beside_it_is_right(tmp_path: Path, creator: str, first: str) -> None:
+def test_index_committed_with_deferred_remap_finds_moved_rows(
+    tmp_path: Path, creator: str, first: str
+) -> None:
     """Its files name the old rows, and the entry says where they are, whichever came first."""
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(40), pa.int64()), "j": pa.array(range(40), pa.int64())})
@@ -249,7 +251,7 @@ def pennon_index(made: Any) -> pennon.Index:
     )
 
 
-def test_rows_deleted_meanwhile_are_a_conflict(tmp_path: Path) -> None:
+def test_deferred_compaction_after_concurrent_delete_is_a_conflict(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(40), pa.int64())})
     lance.write_dataset(data, folder, max_rows_per_file=10).create_scalar_index("k", "BTREE")

@@ -156,7 +156,7 @@ ITEMS: list[tuple[dict[str, str], int, str | None]] = [
 
 
 @pytest.mark.parametrize("number", range(len(ITEMS)))
-def test_items_of_dictionaries_are_what_was_asked_for(
+def test_encoding_hints_choose_compression_of_dictionary_items(
     newest: Oracle, number: int, folder: Path
 ) -> None:
     said, items, scheme = ITEMS[number]
@@ -220,7 +220,9 @@ def test_encoding_hints_with_unknown_values_are_refused(said: dict[str, str], fo
 
 
 @pytest.mark.parametrize("key", ["rle-threshold", "dict-divisor", "compression-level", "bss"])
-def test_no_number_asks_for_nothing(key: str, newest: Oracle, folder: Path) -> None:
+def test_encoding_hint_with_invalid_number_is_ignored(
+    key: str, newest: Oracle, folder: Path
+) -> None:
     array = COLUMNS["runs"]
     for value in ("much", "-3"):
         table = pa.table([array], _schema(array, {key: value}))

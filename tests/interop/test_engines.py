@@ -157,7 +157,9 @@ QUERIES: dict[str, tuple[Query, Query]] = {
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("engine", [0, 1], ids=["duckdb", "polars"])
-def test_reads_what_is_needed(folder: Path, name: str, engine: int) -> None:
+def test_duckdb_and_polars_queries_read_only_needed_bytes(
+    folder: Path, name: str, engine: int
+) -> None:
     store, dataset = counted(folder)
     found = QUERIES[name][engine](dataset)
     assert found == QUERIES[name][0](TABLE) == QUERIES[name][1](TABLE)

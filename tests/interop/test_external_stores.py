@@ -132,7 +132,7 @@ def test_external_commit_left_by_pennon_is_finished_by_pylance(s3: S3Server, fol
     assert latest_location(store.inner).version == 2
 
 
-def test_a_reader_refuses_what_it_cannot_finish(s3: S3Server, folder: str) -> None:
+def test_external_commit_without_staged_manifest_is_refused(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     pennon.write_dataset(rows(0), uri, storage_options=options)
     store = open_store(uri, options)
@@ -179,7 +179,7 @@ def test_a_table_at_the_same_path_of_another_bucket(s3: S3Server, folder: str) -
     assert pennon.dataset(uri_of(folder), storage_options=options).count_rows() == 2
 
 
-def test_a_table_that_was_removed_without_its_items(s3: S3Server, folder: str) -> None:
+def test_external_table_deleted_without_its_entries_is_refused(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     pennon.write_dataset(rows(0), uri, storage_options=options)
     with pytest.raises(AlreadyExistsError):

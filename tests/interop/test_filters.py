@@ -78,7 +78,7 @@ def test_differences_on_purpose(
 
 
 @pytest.mark.parametrize("text", ["i32 > 1", "s like 'B%' or b"])
-def test_everything_that_takes_a_filter(tmp_path: Path, text: str) -> None:
+def test_filter_in_every_method_selects_the_same_rows(tmp_path: Path, text: str) -> None:
     dataset = pennon.write_dataset(filter_table(), tmp_path / "t", max_rows_per_file=100)
     kept = dataset.to_table(filter=text)
     assert kept.num_rows == dataset.count_rows(text) == dataset.scanner(filter=text).count_rows()

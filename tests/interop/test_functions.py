@@ -146,7 +146,9 @@ def test_zeros(newest: Oracle, tmp_path: Path) -> None:
         assert dataset.count_rows(text) == (0 if "<" in text else 4)
 
 
-def test_letters_of_which_another_case_is_longer(newest: Oracle, tmp_path: Path) -> None:
+def test_upper_lower_and_initcap_of_letters_that_change_length(
+    newest: Oracle, tmp_path: Path
+) -> None:
     """And those whose other case depends on where they are."""
     texts = ["ß", "ŉa", "İ", "ΑΣ ΑΣΑ", "a1b c_d-é", None, "ǆ", "plain Text"]
     table = pa.table({"s": texts, "l": pa.array(texts, pa.large_string())})

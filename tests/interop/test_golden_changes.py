@@ -49,7 +49,7 @@ def test_changed_and_read(folder: str, tmp_path: Path) -> None:
     check(folder, path, rows)
 
 
-def test_settings_do_not_shut_pylance_out(tmp_path: Path) -> None:
+def test_config_update_of_mixed_version_table_stays_readable_by_pylance(tmp_path: Path) -> None:
     """A mixture of 0.1 and 2.0, which it reads, gets no flag that says so, with which it would not."""
     path = Path(shutil.copytree(DATASETS / MIXED, tmp_path / "table"))
     pennon.dataset(path).update_config({"a": "b"})

@@ -35,7 +35,7 @@ def test_many_tables_and_conditions(tmp_path: Path) -> None:
     assert not wrong
 
 
-def test_two_lists_that_exclude_one_another(tmp_path: Path) -> None:
+def test_index_read_of_disjoint_not_in_lists_skips_nulls(tmp_path: Path) -> None:
     """Not both can be false, so pylance takes the condition for true; of a NULL it is NULL."""
     lance.write_dataset(pa.table({"i": pa.array([1, 2, 3, None])}), tmp_path / "t.lance")
     condition = "i NOT IN (1, 2) OR i NOT IN (3, 4)"
@@ -46,7 +46,7 @@ def test_two_lists_that_exclude_one_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["BITMAP", "LABEL_LIST"])
-def test_the_old_value_of_a_row_that_was_updated(tmp_path: Path, kind: Any) -> None:
+def test_index_read_after_update_ignores_the_old_value(tmp_path: Path, kind: Any) -> None:
     """With stable row ids pylance finds it by that, too, once another segment has the new one."""
     rows = {"id": [1, 2, 3], "s": [["a"], ["a"], ["b"]]}
     is_here, new = "array_has(s, 'a')", "make_array('b')"

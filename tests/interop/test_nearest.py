@@ -241,7 +241,7 @@ def test_more_types_than_pylance_compares(tmp_path: Path) -> None:
         assert found.to_pydict() == {"id": [1, 0, 2], "_distance": [1, 5, 97**2 + 9]}
 
 
-def test_a_query_that_bytes_cannot_hold_ends_at_the_greatest(tmp_path: Path) -> None:
+def test_nearest_query_beyond_uint8_saturates(tmp_path: Path) -> None:
     values = pa.array([[255], [0], [4]], pa.list_(pa.uint8(), 1))
     mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
     nearest = {"column": "vec", "q": [256], "k": 1}
@@ -249,7 +249,7 @@ def test_a_query_that_bytes_cannot_hold_ends_at_the_greatest(tmp_path: Path) -> 
     assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1]
 
 
-def test_a_vector_with_a_null_in_it_is_none(tmp_path: Path) -> None:
+def test_nearest_skips_vectors_with_null_items(tmp_path: Path) -> None:
     values = pa.array([[1, 1], [None, 1], [5, 5]], pa.list_(pa.float32(), 2))
     mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
     nearest = {"column": "vec", "q": [0, 1]}
@@ -257,7 +257,7 @@ def test_a_vector_with_a_null_in_it_is_none(tmp_path: Path) -> None:
     assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1, 0, 2]
 
 
-def test_a_query_is_rounded_to_float16_and_no_rows_are_asked_for(tmp_path: Path) -> None:
+def test_nearest_float16_query_is_rounded_and_limit_zero_is_empty(tmp_path: Path) -> None:
     values = pa.array([[0.1], [0.7]], pa.list_(pa.float16(), 1))
     mine, theirs = both(tmp_path, pa.table({"id": range(2), "vec": values}))
     nearest = {"column": "vec", "q": [0.1]}

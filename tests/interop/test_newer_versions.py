@@ -63,7 +63,7 @@ def test_2_3_describes_the_same_pages_in_another_way(newest: Oracle, folder: Pat
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (2, 9), (3, 0), (65535, 65535)])
-def test_the_footer_says_a_newer_version(uri: Path, numbers: tuple[int, int]) -> None:
+def test_newer_file_version_in_footer_is_refused(uri: Path, numbers: tuple[int, int]) -> None:
     path = _data_file(uri)
     path.write_bytes(path.read_bytes()[:-8] + struct.pack("<HH4s", *numbers, b"LANC"))
     version = r"{}\.{}".format(*numbers)
@@ -73,7 +73,7 @@ def test_the_footer_says_a_newer_version(uri: Path, numbers: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("version", ["2.9", "9.9"])
-def test_the_manifest_says_a_newer_version(uri: Path, version: str) -> None:
+def test_newer_file_version_in_manifest_is_refused(uri: Path, version: str) -> None:
     (path,) = (uri / "_versions").glob("*.manifest")
     data = path.read_bytes()
     stated = b"\x0a\x05lance\x12\x03"

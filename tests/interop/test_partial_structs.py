@@ -98,7 +98,7 @@ ADDED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", ADDED)
-def test_fields_that_lie_in_other_files(name: str, tmp_path: Path) -> None:
+def test_struct_fields_added_by_pylance_in_other_files_are_read(name: str, tmp_path: Path) -> None:
     """Only 2.2 lets the oracle add a field to a struct."""
     uri = str(tmp_path / "t")
     table = pa.Table.from_pylist([*FULL, *NULLS, *FULL], SCHEMA)

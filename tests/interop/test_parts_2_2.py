@@ -93,7 +93,7 @@ def test_parts_of_packed_rows(tmp_path: Path, writer: ModuleType) -> None:
         lance.dataset(uri).to_table(columns=["p.k"])
 
 
-def test_packed_rows_that_are_all_null(tmp_path: Path) -> None:
+def test_packed_struct_page_of_nulls_is_read_by_both(tmp_path: Path) -> None:
     """Rows of any width that are all NULL are a page of levels, also in lists: pylance reads no other."""
     field = pa.field("c", pa.list_(pa.field("item", ROW, metadata=PACKED)))
     table = pa.table(
@@ -150,7 +150,7 @@ def test_maps_of_sorted_keys_are_refused_by_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["list", "map"])
-def test_fixed_size_lists_of_structs_in_lists_nobody_reads(tmp_path: Path, name: str) -> None:
+def test_fixed_size_lists_of_structs_within_lists_are_refused(tmp_path: Path, name: str) -> None:
     items = pa.list_(POINT, 2)
     kind: pa.DataType = pa.list_(items)
     row: list[Any] = [[_point(0)] * 2]

@@ -79,7 +79,7 @@ def test_both_show_the_same_tags(uri: str, writer: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_the_oracle_refuses_are_refused(uri: str, name: str) -> None:
+def test_tag_and_branch_names_refused_by_pylance_are_refused(uri: str, name: str) -> None:
     """As the same builtin error; a name of a tag or branch never leads out of its folder."""
     shutil.copytree(uri, f"{uri}.copy")
     outcomes = []
@@ -147,7 +147,7 @@ def test_branches(uri: str, maker: ModuleType, appender: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("maker", BOTH)
-def test_a_branch_that_others_stand_on_is_not_dropped(uri: str, maker: ModuleType) -> None:
+def test_branch_with_child_branch_or_tag_is_not_deleted(uri: str, maker: ModuleType) -> None:
     main = maker.dataset(uri)
     main.create_branch("dev").create_branch("dev/sub")
     maker.write_dataset(_table(50), main.checkout_version(("dev/sub", None)), mode="append")
@@ -213,7 +213,7 @@ def test_shallow_clones(uri: str, tmp_path: Path, maker: ModuleType, reference: 
     assert _values(lance.dataset(uri)) == list(range(20))
 
 
-def test_files_outside_of_the_root_are_read_for_who_trusts_their_place(
+def test_shallow_clone_files_are_read_from_trusted_bases_only(
     uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = str(tmp_path / "clone.lance")

@@ -90,7 +90,7 @@ def test_a_clone_takes_the_place_of_its_source(uris: tuple[str, str], shallow: b
 
 @pytest.mark.parametrize("is_root", [True, False], ids=["table", "folder"])
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_files_of_other_places_come_along(
+def test_replace_by_clone_keeps_files_of_base_paths(
     uris: tuple[str, str], tmp_path: Path, shallow: bool, is_root: bool
 ) -> None:
     """They lie in a folder ``data`` of such a place, or in the place itself."""

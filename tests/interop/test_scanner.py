@@ -110,7 +110,7 @@ def test_order(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
         assert difference(ours, theirs) is None, scan
 
 
-def test_order_by_what_is_not_shown(uri: str) -> None:
+def test_order_by_column_outside_the_projection(uri: str) -> None:
     """The oracle cannot do it."""
     dataset = pennon.dataset(uri)
     for limit in (None, 11):
@@ -167,7 +167,7 @@ def _refused(dataset: LanceDataset, **options: Any) -> str:
     return str(caught.value)
 
 
-def test_options_that_make_no_sense(uri: str) -> None:
+def test_scanner_with_contradictory_options_is_refused(uri: str) -> None:
     dataset = pennon.dataset(uri)
     assert "with_row_id" in _refused(dataset, include_deleted_rows=True)
     assert "together" in _refused(dataset, strict_batch_size=True, batch_size_bytes=100)

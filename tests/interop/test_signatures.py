@@ -100,7 +100,7 @@ def test_no_option_of_pylance_is_called_misspelt(theirs: Any, ours: Any) -> None
             refuse({name: "set"}, ours)
 
 
-def test_the_names_work() -> None:
+def test_keyword_names_of_pylance_are_accepted() -> None:
     made = pennon.write_dataset(rows := pa.table({"id": [1, 2]}), "memory://signatures")
     ids = RowIdSequence(row_ids=[3, 1])
     meta = ids.to_inline_metadata()
@@ -117,7 +117,7 @@ def test_the_names_work() -> None:
     assert "b" in named(BlobFile.readinto)
 
 
-def test_a_conflict_says_whether_to_try_again() -> None:
+def test_conflict_errors_have_retryable_flag() -> None:
     for error in (CommitConflictError, LanceCommitConflictError):
         assert error("taken").retryable
         assert not error("taken", retryable=False).retryable

@@ -79,7 +79,7 @@ def _file_bytes(uri: Path) -> int:
     return sum(path.stat().st_size for path in (uri / "data").glob("*.lance"))
 
 
-def test_our_files_are_no_larger(
+def test_files_2_0_are_no_larger_than_those_of_pylance(
     columns: dict[str, tuple[pa.Array, dict[str, str] | None]], newest: Oracle, folder: Path
 ) -> None:
     ratios = {}

@@ -149,7 +149,7 @@ def _damage(path: Path, spoil: Callable[[bytearray], None]) -> None:
     path.write_bytes(bytes(data))
 
 
-def test_one_damaged_file_names_itself(tmp_path: Path) -> None:
+def test_take_across_fragments_names_the_damaged_file(tmp_path: Path) -> None:
     path = tmp_path / "t.lance"
     table = TABLE.select(["number"])
     pennon.write_dataset(table, str(path), max_rows_per_file=ROWS // FRAGMENTS)

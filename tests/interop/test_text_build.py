@@ -155,7 +155,9 @@ def test_many_histories(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_details_and_settings_are_those_of_pylance(tmp_path: Path, chosen: dict[str, Any]) -> None:
+def test_text_index_details_and_settings_equal_pylance(
+    tmp_path: Path, chosen: dict[str, Any]
+) -> None:
     segments: list[Any] = []
     said: list[Any] = []
     for module in (pennon, lance):

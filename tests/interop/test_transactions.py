@@ -110,7 +110,7 @@ def test_both_show_the_same(uri: str, lib: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_parsing_loses_nothing(uri: str, name: str) -> None:
+def test_transaction_parsing_keeps_unknown_fields(uri: str, name: str) -> None:
     """Nor does what pylance does not know: the same message comes out of the value."""
     Writer(pennon if name == "reserve_fragments" else lance, uri).plan(name, 0)()
     data = wire(uri)
@@ -178,7 +178,7 @@ def test_detached_versions_need_naming_scheme_v2(tmp_path: Path) -> None:
     assert made.count_rows() == 2
 
 
-def test_files_that_are_not_there(uri: str) -> None:
+def test_commit_of_missing_or_short_files_is_refused(uri: str) -> None:
     fragment = Writer(pennon, uri)._write(range(100, 103))
     operation = pennon.LanceOperation.Append([fragment])
     path = Path(uri) / "data" / str(fragment.files[0].path)
@@ -202,7 +202,7 @@ def test_a_replacement_of_another_length(uri: str) -> None:
         pennon.LanceDataset.commit(uri, operation, read_version=VERSION)
 
 
-def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
+def test_commit_to_recreated_table_is_a_conflict(uri: str, base: Path) -> None:
     handle = pennon.dataset(uri)
     operation = pennon.LanceOperation.Append([Writer(pennon, uri)._write([100])])
     shutil.rmtree(uri)
@@ -213,7 +213,7 @@ def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
 
 
 @pytest.mark.parametrize("file_version", ["2.0", "2.1", "2.2"])
-def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: Any) -> None:
+def test_commit_of_fragments_of_pylance_keeps_field_ids(tmp_path: Path, file_version: Any) -> None:
     """Fragments that pylance wrote are committed under the field ids of their own footers, or refused."""
     uri, rows = str(tmp_path / "t"), pa.table({"a": [1], "b": [2], "c": [3], "s": [{"x": 4}]})
     lance.write_dataset(rows, uri, data_storage_version=file_version)
@@ -245,7 +245,7 @@ def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: A
     assert made.to_table() == lance.dataset(uri).to_table() == new
 
 
-def test_merges_that_pylance_refuses_are_refused(tmp_path: Path) -> None:
+def test_merge_operations_refused_by_pylance_are_refused(tmp_path: Path) -> None:
     """Ids given anew, ids of dropped columns, new requirements; a merge that both accept is the same."""
     uri, rows = str(tmp_path / "t"), pa.table({"a": [1, None], "b": [2, 3], "c": [4, 5]})
     lance.write_dataset(rows, uri)

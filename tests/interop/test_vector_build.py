@@ -279,7 +279,7 @@ def test_described_as_pylances_own(tmp_path: Path) -> None:
             assert {key: known[key] for key in right} == right
 
 
-def test_segments_made_apart(tmp_path: Path) -> None:
+def test_vector_segments_built_per_fragment_merge(tmp_path: Path) -> None:
     table = VectorTable.of(4000, seed=14)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(), uri, max_rows_per_file=1000)
@@ -393,7 +393,7 @@ def test_vector_build_with_wrong_arguments_fails_like_pylance(tmp_path: Path, nu
     assert pennon.dataset(ours).version == 1
 
 
-def test_names(tmp_path: Path) -> None:
+def test_vector_index_names_and_replacement(tmp_path: Path) -> None:
     table = VectorTable.of(600, seed=2)
     uri, _ = two_tables(tmp_path, table)
     dataset = pennon.dataset(uri)

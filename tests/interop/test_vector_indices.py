@@ -212,7 +212,7 @@ def test_deltas_and_deleted_rows(tmp_path: Path, kind: str) -> None:
     compare(table, np.concatenate([values[3:6], more[3:6]]))
 
 
-def test_rows_that_may_be_found(tmp_path: Path) -> None:
+def test_vector_search_with_filter_equals_pylance(tmp_path: Path) -> None:
     """A filter that most rows pass, some, and few: of an HNSW graph, too, which is walked or not."""
     values = vectors(12, ROWS, 16)
     for kind in ("IVF_PQ", "IVF_HNSW_SQ"):
@@ -235,7 +235,7 @@ def test_rows_that_may_be_found(tmp_path: Path) -> None:
                 assert same_answers(answer, expected, 1e-5)
 
 
-def test_more_partitions_are_searched_where_rows_are_few(tmp_path: Path) -> None:
+def test_vector_search_widens_partitions_until_k_rows_are_found(tmp_path: Path) -> None:
     values = vectors(13, ROWS, 16)
     table = build(tmp_path, values, pa.float32(), "IVF_FLAT", metric="l2")
     mine = Searched(table.uri)
@@ -277,7 +277,7 @@ def test_merged_segments_of_sq(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
-def test_queries_that_are_near_nothing(tmp_path: Path, metric: str) -> None:
+def test_vector_search_with_zero_nan_and_infinite_queries(tmp_path: Path, metric: str) -> None:
     values = vectors(14, ROWS, 16)
     table = build(tmp_path, values, pa.float32(), "IVF_PQ", metric=metric)
     (index,) = Searched(table.uri).segments

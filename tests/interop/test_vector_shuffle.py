@@ -108,7 +108,7 @@ def answer(reader: Any, uri: str, number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_index_is_that_of_one_machine(tmp_path: Path, kind: str) -> None:
+def test_vector_index_built_in_parts_equals_local_build(tmp_path: Path, kind: str) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")
     arguments: dict[str, Any] = {"metric": "l2", "num_partitions": CENTROIDS, **KINDS[kind]}
     index_type = kind.partition(" ")[0]

@@ -36,7 +36,7 @@ def _manifest(uri: str) -> Manifest:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_manifests_say_what_the_oracles_do(version: str, tmp_path: Path) -> None:
+def test_manifests_of_each_file_version_equal_pylance(version: str, tmp_path: Path) -> None:
     seen = []
     table = TABLE.drop_columns(["b"]) if version == "2.2" else TABLE  # which has other blobs
     for module in (lance, pennon):
@@ -79,7 +79,7 @@ def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("first", "second"), [("2.1", "2.0"), ("2.0", "2.1"), ("2.1", "2.2")])
-def test_a_table_whose_files_are_all_of_another_version(
+def test_compaction_to_another_file_version_sets_the_mixture_flag(
     first: Any, second: Any, tmp_path: Path
 ) -> None:
     """A compaction may leave no file of the version that the table states; that is a mixture, too."""

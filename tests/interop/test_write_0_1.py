@@ -92,7 +92,7 @@ def test_files_of_different_dictionaries_are_not_committed(tmp_path: Path) -> No
     assert pennon.dataset(tmp_path).to_table().column(0).to_pylist() == ["a"]
 
 
-def test_files_end_where_groups_do(newest: Oracle, tmp_path: Path) -> None:
+def test_files_0_1_end_at_row_group_boundaries(newest: Oracle, tmp_path: Path) -> None:
     table = pa.table({"a": range(300)})
     for rows, group in ((100, 64), (100, 1000), (128, 64), (1, 1)):
         if rows == 1:
@@ -159,7 +159,7 @@ def test_columns_of_blobs_are_plain_bytes(writer: Any, tmp_path: Path) -> None:
     ours.validate()
 
 
-def test_structs_are_null_in_both_writers_files_alike(oracle: Oracle, tmp_path: Path) -> None:
+def test_struct_is_null_conditions_at_0_1_equal_pylance(oracle: Oracle, tmp_path: Path) -> None:
     """A struct is never NULL at 0.1, whatever its fields are."""
     deep = [{"a": n, "s": {"b": None if n % 3 else "b"}} for n in range(100)]
     empty = [{"a": None, "s": {"b": None}}] * 100

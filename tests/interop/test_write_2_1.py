@@ -259,7 +259,9 @@ def test_packed_structs_and_blobs(oracle_2_1: Oracle, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.large_binary(), pa.bool_()], ids=str)
-def test_dictionaries_of_nothing_in_lists(newest: Oracle, kind: pa.DataType, folder: Path) -> None:
+def test_dictionaries_without_values_in_lists_are_read_by_pylance(
+    newest: Oracle, kind: pa.DataType, folder: Path
+) -> None:
     """Items that are all NULL need no item of a dictionary, but their indices name one."""
     files = {}
     for name, items in {"none": pa.array([], kind), "a NULL": pa.nulls(1, kind)}.items():

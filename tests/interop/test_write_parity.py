@@ -118,7 +118,7 @@ def test_sources(name: str, version: str, tmp_path: Path) -> None:
     assert tables[0].equals(tables[1])
 
 
-def test_sources_that_only_pennon_takes(tmp_path: Path) -> None:
+def test_write_accepts_duckdb_relations_datasets_and_scanners(tmp_path: Path) -> None:
     relation = duckdb.sql("select 1::bigint as n, 'x' as t")
     assert pennon.write_dataset(relation, tmp_path / "d.lance").to_table().num_rows == 1
     copy = pennon.write_dataset(pennon.dataset(tmp_path / "d.lance"), tmp_path / "e.lance")
@@ -212,7 +212,7 @@ def test_transaction_of_write_fragments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("v2", [True, False])
-def test_manifest_names(tmp_path: Path, v2: bool) -> None:
+def test_manifest_names_of_both_schemes_equal_pylance(tmp_path: Path, v2: bool) -> None:
     names = []
     for module in (lance, pennon):
         uri = tmp_path / f"{module.__name__}.lance"

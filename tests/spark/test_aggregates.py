@@ -112,7 +112,7 @@ def in_spark(
         pytest.param(["point.x"], {"l": "mean"}, "true", id="a part of a struct, in Spark"),
     ],
 )
-def test_aggregates_are_those_of_spark(
+def test_aggregates_equal_those_of_spark(
     spark: SparkSession, stored: str, keys: list[str], aggregate: Mapping[str, Any], where: str
 ) -> None:
     found = pennon.spark.read(spark, stored, aggregate=aggregate, group_by=keys, filter=where)
@@ -154,7 +154,7 @@ BOUNDS: Mapping[str, str | Sequence[str]] = {
     "deleted", [pytest.param("false", marks=pytest.mark.slow), "l > 0 AND i8 > -100"]
 )
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_bounds_of_statistics_are_those_of_the_rows(
+def test_min_and_max_from_statistics_equal_those_of_the_rows(
     spark: SparkSession, uri: str, options: dict[str, Any], deleted: str
 ) -> None:
     """With NULLs and without, NaN, texts that statistics cut, rows that are not there any more."""
@@ -288,7 +288,7 @@ def test_a_task_keeps_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_a_limit_gives_the_first_rows(spark: SparkSession, stored: str) -> None:
+def test_read_with_limit_returns_the_first_rows(spark: SparkSession, stored: str) -> None:
     first = pennon.dataset(stored).to_table(columns=["l", "ts", "items", "point"], limit=1500)
     for limit in (0, 1, 1299, 1500):
         rows = pennon.spark.read(spark, stored, ["l", "ts", "items", "point"], limit=limit)
@@ -311,7 +311,7 @@ def test_a_large_limit_is_read_by_tasks(spark: SparkSession, tmp_path: Path) -> 
     assert [row.a for row in frame.select("a").collect()] == list(range(rows - 7))
 
 
-def test_a_limit_counts_rows_that_pass(spark: SparkSession, stored: str) -> None:
+def test_read_with_filter_and_limit_counts_matching_rows(spark: SparkSession, stored: str) -> None:
     passing = pennon.dataset(stored).count_rows("k = 2")
     assert pennon.spark.read(spark, stored, ["k"], filter="k = 2", limit=5).collect() == [(2,)] * 5
     assert pennon.spark.read(spark, stored, filter="k = 2", limit=10**6).count() == passing

@@ -41,7 +41,7 @@ def catalog(spark: SparkSession) -> Iterator[SparkSession]:
         "CREATE TABLE t USING lance LOCATION '{folder}/u.lance' AS SELECT 1 AS a",
     ],
 )
-def test_the_catalog_gets_no_table(
+def test_create_table_using_lance_is_refused(
     catalog: SparkSession, table: LanceTable, tmp_path: Path, statement: str
 ) -> None:
     with pytest.raises(PySparkException, match=REFUSED):
@@ -58,7 +58,7 @@ def test_no_frame_becomes_a_table_of_the_catalog(catalog: SparkSession) -> None:
     assert catalog.catalog.listTables() == []
 
 
-def test_a_table_that_spark_puts_there_unasked_says_what_to_do(
+def test_catalog_table_using_lance_refuses_select_and_insert(
     catalog: SparkSession, table: LanceTable
 ) -> None:
     catalog.sql(f"CREATE TABLE t (key string, value long) USING lance LOCATION '{table.uri}'")
@@ -84,7 +84,9 @@ def test_one_call_brings_a_view_to_the_newest_version(
     assert (view.version, catalog.sql(count).first()) == (2, (3,))
 
 
-def test_a_view_of_a_version_or_a_part_stays_that(catalog: SparkSession, table: LanceTable) -> None:
+def test_view_of_version_filter_or_tag_keeps_its_scope_on_refresh(
+    catalog: SparkSession, table: LanceTable
+) -> None:
     first = pennon.spark.view(catalog, table.uri, "one", version=1)
     large = pennon.spark.view(catalog, table.uri, "large", ["key"], filter="value > 2")
     ds = pennon.dataset(table.uri)
@@ -172,7 +174,9 @@ def test_counts(table: LanceTable) -> None:
 # --- table functions ------------------------------------------------------------------------------
 
 
-def test_sql_lists_what_a_table_is_made_of(catalog: SparkSession, table: LanceTable) -> None:
+def test_sql_functions_list_history_files_and_columns(
+    catalog: SparkSession, table: LanceTable
+) -> None:
     pennon.spark.register(catalog)
     table.delete("key = 'a'")
 
@@ -219,7 +223,7 @@ def test_sql_reads_a_version(catalog: SparkSession, table: LanceTable) -> None:
         catalog.sql(f"SELECT * FROM lance_at('{table.uri}', 9)").collect()
 
 
-def test_rows_of_a_version_are_those_of_a_read(catalog: SparkSession, uri: str) -> None:
+def test_sql_lance_at_equals_spark_read(catalog: SparkSession, uri: str) -> None:
     at = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     entries = pa.map_(pa.string(), pa.int64())
     rows = pa.table(

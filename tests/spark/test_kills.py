@@ -68,7 +68,7 @@ def cleaned(uri: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_nondeterministic_source_with_lost_executor_writes_each_row_once(tmp_path: Path) -> None:
     """An executor dies when some tasks are done, and what it had shuffled is computed anew, otherwise.
 
     Spark gives the job up then, which begins anew.
@@ -83,7 +83,7 @@ def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_first_attempt_fails_after_it_wrote(
+def test_operations_succeed_when_first_task_attempts_fail_after_writing(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:
     OPERATIONS[name].make(uri)

@@ -61,7 +61,7 @@ def push_down(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[s
     spark.conf.unset(PUSH_DOWN)
 
 
-def test_maps_and_null_structs_come_back(
+def test_maps_and_null_structs_round_trip(
     spark: SparkSession, stored: str, truth: list[Row], push_down: str
 ) -> None:
     back = spark.read.format("lance").load(stored)
@@ -74,7 +74,7 @@ def test_maps_and_null_structs_come_back(
     assert back.where("m['a'] = 1").count() == 1
 
 
-def test_the_read_function_and_pruned_schemas_give_maps(
+def test_maps_in_projections_and_pruned_schemas(
     spark: SparkSession, stored: str, truth: list[Row]
 ) -> None:
     read = pennon.spark.read(spark, stored, ["deep", "inner.m", "id"], with_row_id=True)

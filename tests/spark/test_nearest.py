@@ -79,7 +79,7 @@ def told(found: DataFrame, *extra: str) -> dict[str, list[tuple[Any, ...]]]:
     return rows
 
 
-def test_queries_find_what_is_nearest(spark: SparkSession, made: str) -> None:
+def test_nearest_without_index_equals_exact_search(spark: SparkSession, made: str) -> None:
     table = LanceTable.forPath(spark, made)
     found = table.nearest(frame_of(spark, asked()), 12, "vec")
     assert found.columns == ["name", "vec", "id", "text", "_distance", "_rank"]
@@ -87,7 +87,7 @@ def test_queries_find_what_is_nearest(spark: SparkSession, made: str) -> None:
 
 
 @pytest.mark.parametrize("adapts", ["true", "false"])
-def test_equal_queries_and_those_that_are_null(
+def test_nearest_with_duplicate_and_null_queries(
     spark: SparkSession, made: str, adapts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each comes out by itself, with whatever stands beside it, in parts of the table as in one."""
@@ -167,7 +167,7 @@ def indexed(made: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_an_index_and_rows_that_it_does_not_cover(
+def test_nearest_with_unindexed_rows_and_fast_search(
     spark: SparkSession, indexed: str, fast: bool
 ) -> None:
     table = LanceTable.forPath(spark, indexed)
@@ -178,7 +178,7 @@ def test_an_index_and_rows_that_it_does_not_cover(
     assert told(found) == expected
 
 
-def test_hybrid_search_finds_what_one_machine_finds(spark: SparkSession, indexed: str) -> None:
+def test_hybrid_search_equals_local_search(spark: SparkSession, indexed: str) -> None:
     texts = ["red fox", "owl", None, "nothing of it"]
     rows: list[tuple[str, list[float] | None, str | None]] = [
         (f"q{n}", [*map(float, asked()[n])], text) for n, text in enumerate(texts)
@@ -227,7 +227,7 @@ def test_lists_of_vectors(spark: SparkSession, uri: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("is_indexed", [True, False])
-def test_tasks_that_die_and_see_their_rows_in_another_order(
+def test_nearest_with_retried_task_and_reordered_queries(
     spark: SparkSession, made: str, indexed: str, tmp_path: Path, is_indexed: bool
 ) -> None:
     """The first attempt at the queries dies behind a part of its rows, the second has them backwards."""
@@ -258,7 +258,7 @@ def test_a_query_at_hand_of_another_dimension_is_refused_before_any_job(
         table.nearest(queries, 2, vector="q")
 
 
-def test_a_query_of_another_dimension_is_named(spark: SparkSession, made: str) -> None:
+def test_nearest_query_of_other_dimension_is_refused(spark: SparkSession, made: str) -> None:
     queries = spark.createDataFrame([("a", [1.0, 2.0])], "name string, q array<double>")
     found = LanceTable.forPath(spark, made).nearest(queries, 3, "vec", "q")
     text = "a query in column 'q' has 2 numbers, the vectors of column 'vec' of the table have 8"

@@ -55,7 +55,7 @@ def test_many_nested_programs(spark: SparkSession, tmp_path: Path, shard: int) -
         pytest.fail("\n\n".join(failures), pytrace=False)
 
 
-def test_an_append_that_does_nothing_is_noticed(
+def test_nested_program_detects_a_lost_append(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life = Life(spark, str(tmp_path / "t.lance"), 1)

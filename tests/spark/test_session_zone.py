@@ -57,7 +57,7 @@ def test_every_door_takes_a_time_as_one_of_the_session(
     assert pennon.dataset(uri).count_rows() == 1
 
 
-def test_the_data_source_wants_a_time_zone(
+def test_data_source_timestamp_without_time_zone_is_refused(
     tokyo: SparkSession, uri: str, between: datetime
 ) -> None:
     source = tokyo.read.format("lance")

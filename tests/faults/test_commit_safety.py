@@ -64,7 +64,7 @@ def dead_rows(store: Store) -> list[int]:
 
 
 @pytest.mark.parametrize("removed", [1, 3])
-def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
+def test_commit_below_the_newest_version_is_a_conflict(removed: int) -> None:
     """The writer slept before its write; others went on, and clean-up freed the name."""
     store = new_store(f"buried{removed}")
     clock = FakeTime()
@@ -81,7 +81,7 @@ def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
     assert latest_version(store) == 8
 
 
-def test_a_version_that_was_cleaned_up_before_its_writer_looked() -> None:
+def test_commit_whose_version_was_cleaned_up_has_unknown_state() -> None:
     """It may have counted: others may have followed it."""
     store = new_store("cleaned up at once")
     clock = FakeTime()
@@ -113,7 +113,7 @@ def test_nor_if_all_was_over_at_once() -> None:
     assert latest_version(store) == 5
 
 
-def test_of_two_who_create_with_different_names_one_is_told() -> None:
+def test_concurrent_creates_with_different_naming_schemes_have_one_winner() -> None:
     store = new_store("two names", 0)
     racing = Hooked(store, "put_if_absent", lambda: create_table(store, 7))
     with pytest.raises(AlreadyExistsError):
@@ -121,7 +121,7 @@ def test_of_two_who_create_with_different_names_one_is_told() -> None:
     assert read_manifest(store).fragments[0].physical_rows == 7
 
 
-def test_others_that_go_on_at_once_are_no_reason_to_fail() -> None:
+def test_commit_followed_by_other_versions_succeeds() -> None:
     store = new_store("at once")
 
     def others() -> None:
@@ -151,7 +151,7 @@ def test_deletions_are_united_on_every_attempt() -> None:
     assert (again.version, latest_version(store)) == (5, 5)
 
 
-def test_a_reused_uuid_is_not_taken_for_the_same_commit() -> None:
+def test_commit_with_reused_uuid_makes_a_new_version() -> None:
     store = new_store("reused")
     mine = delete_of(store, 2, 1)
     commit(store, mine)
@@ -170,7 +170,7 @@ def test_one_row_deleted_twice_is_retryable() -> None:
     assert dead_rows(store) == [2, 3]
 
 
-def test_a_fragment_of_which_nothing_is_left_goes() -> None:
+def test_concurrent_deletes_of_all_rows_remove_the_fragment() -> None:
     store = new_store("nothing left")
     mine = delete_of(store, 2, *range(5))
     commit(store, delete_of(store, 2, *range(5, 10)))
@@ -233,7 +233,7 @@ def test_an_interrupted_migration(kind: str) -> None:
     pytest.fail("the faults never ended")
 
 
-def test_a_migration_deletes_nothing_that_it_has_not_copied() -> None:
+def test_migration_without_copied_manifest_keeps_the_old_one() -> None:
     """A store that keeps its manifests elsewhere, too, takes no second name for a version."""
     store = old_names("keeps")
 
@@ -260,7 +260,7 @@ def test_a_commit_during_a_migration_is_not_lost() -> None:
     assert names_of(store) == {Naming.V2}
 
 
-def test_a_commit_under_an_old_name_gives_way_to_one_under_the_new() -> None:
+def test_commit_with_v1_name_is_rebased_after_migration() -> None:
     store = old_names("gives way")
 
     def meanwhile() -> None:
@@ -277,7 +277,7 @@ def test_a_commit_under_an_old_name_gives_way_to_one_under_the_new() -> None:
     assert files_of(store) == files
 
 
-def test_a_version_of_two_names_and_contents() -> None:
+def test_migration_of_version_with_two_different_manifests_is_refused() -> None:
     """Another library's writer made one of them: nobody may choose."""
     store = old_names("two")
     migrate_to_v2(store)

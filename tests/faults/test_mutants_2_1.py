@@ -69,7 +69,7 @@ def test_many_mutants(folders: dict[str, Path], writer: str) -> None:
 
 
 @pytest.mark.slow
-def test_20_000_mutants_of_what_only_2_2_has(of_2_2: Path) -> None:
+def test_20_000_mutants_of_2_2_encodings(of_2_2: Path) -> None:
     parts = _try(of_2_2, FEW + MANY, MANY_OF_2_2)
     assert len(list(of_2_2.iterdir())) * MANY_OF_2_2 >= 20_000
     assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts

@@ -72,7 +72,7 @@ def test_many_mutants(name: str, version: str, tmp_path: Path) -> None:
     check(run_child(tmp_path, job, tmp_path / "plan.json"), MANY, LEAST_REFUSED)
 
 
-def test_statistics_are_where_they_are_damaged(tmp_path: Path) -> None:
+def test_damaged_regions_contain_the_statistics(tmp_path: Path) -> None:
     job = job_of(tmp_path, "fixed", "0.1", FEW)
     ((relative, regions),) = job.files.items()
     data = (tmp_path / relative).read_bytes()

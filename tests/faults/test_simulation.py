@@ -85,7 +85,7 @@ def test_in_another_process_too() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_a_planted_bug_is_found(name: str) -> None:
+def test_simulator_finds_each_planted_bug(name: str) -> None:
     plant = PLANTS[name]
     seeds = iter(range(plant.first, plant.first + _AT_MOST))
     with plant.planted():

@@ -109,7 +109,7 @@ def test_a_wrong_answer_of_an_index_is_noticed(
     assert found[1].kind == "ours answers wrongly: keys"
 
 
-def test_programs_make_every_kind_of_index_and_ask_it(runner: Runner) -> None:
+def test_programs_propose_every_kind_of_index(runner: Runner) -> None:
     """Steps are only drawn here, with a table that has a column for each kind."""
     made: set[str] = set()
     for seed in range(400):

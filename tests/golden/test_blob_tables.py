@@ -143,7 +143,7 @@ def test_overwrite_of_a_table_with_a_nested_table(uri: str) -> None:
     assert pennon.dataset(uri).to_table()["b"].to_pylist() == [b"x", None] * 2
 
 
-def test_clean_up_leaves_the_nested_table_alone(uri: str) -> None:
+def test_clean_up_keeps_the_nested_blob_table(uri: str) -> None:
     files = {path: path.read_bytes() for path in Path(uri, "_blobs").rglob("*") if path.is_file()}
     table = pennon.write_dataset(pa.table({"x": [1]}), uri, mode="overwrite")
     table.tags.create("kept", 4)

@@ -74,7 +74,7 @@ def test_data_files_of_old_releases_name_their_columns(folder: str) -> None:
     assert folder == "v0.15.0/v2_no_files.lance" or any(each and each.named for each in contents)
 
 
-def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> None:
+def test_fields_with_duplicate_ids_have_their_own_values(tmp_path: Path) -> None:
     """``b`` is x * 4 and ``c`` x * 5: the dropped columns that had their ids are x * 3 and -x."""
     shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
     table = pennon.dataset(tmp_path / "t")
@@ -104,7 +104,7 @@ def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> N
     table.validate()
 
 
-def test_a_row_id_that_stands_for_two_rows_is_no_row_of_a_take() -> None:
+def test_take_of_duplicate_row_id_is_refused() -> None:
     """To say which is meant would be to guess; the rows at places of the table are told apart."""
     table = pennon.dataset(DATASETS / "v0.16.0" / "wrong_data_version_no_fix.lance")
     row_ids = table.to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()

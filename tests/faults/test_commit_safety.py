@@ -81,7 +81,7 @@ def test_commit_below_the_newest_version_is_a_conflict(removed: int) -> None:
     assert latest_version(store) == 8
 
 
-def test_commit_whose_version_was_cleaned_up_has_unknown_state() -> None:
+def test_commit_with_cleaned_up_version_has_unknown_state() -> None:
     """It may have counted: others may have followed it."""
     store = new_store("cleaned up at once")
     clock = FakeTime()

@@ -49,7 +49,7 @@ def cluster(uri: str, columns: list[str], *, curved: bool, **options: Any) -> No
 @pytest.mark.parametrize(
     ("version", "stable"), [("2.0", True), ("2.1", False), ("2.1", True), ("2.2", False)]
 )
-def test_rows_ids_and_versions_stay_and_files_are_narrower(
+def test_clustering_keeps_row_ids_and_versions_in_narrower_files(
     version: Any, stable: bool, tmp_path: Path
 ) -> None:
     uri = str(tmp_path / "t.lance")
@@ -130,7 +130,7 @@ def test_a_curve_takes_the_bits_of_quantiles_in_turns() -> None:
     assert last == {(2, 2), (2, 3), (3, 2), (3, 3)}
 
 
-def test_nulls_come_first_and_floats_are_in_total_order() -> None:
+def test_clustering_keys_order_nulls_first_and_floats_totally() -> None:
     values = [1.0, None, float("nan"), -0.0, float("-inf"), 0.0]
     keys = keys_of({"x": values}, curved=False)
     points = keys.take([1, 4, 3, 5, 0, 2])

@@ -28,7 +28,7 @@ def test_one_module_makes_the_options_of_a_commit() -> None:
     assert {name for name in found if not name.startswith(OWN_ROOM)} == {"ops/commit.py"}
 
 
-def test_the_door_offers_what_the_type_checker_sees() -> None:
+def test_ops_exports_equal_their_type_checking_imports() -> None:
     tree = ast.parse(Path(ops.__file__).read_text())
     typed = {
         alias.name: node.module

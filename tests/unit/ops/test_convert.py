@@ -49,7 +49,7 @@ def _written(uri: Path, version: str, **options: Any) -> Any:
         *(("0.1", V2_2), ("2.1", V2_2), ("2.2", V0_1), ("2.2", V2_0)),
     ],
 )
-def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> None:
+def test_convert_keeps_rows_and_schema(version: str, to: FileVersion, tmp_path: Path) -> None:
     old = _written(tmp_path, version)
     manifest = convert(plan_convert(open_store(tmp_path), to))
     new = pennon.dataset(tmp_path)
@@ -65,7 +65,7 @@ def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> 
     new.validate()
 
 
-def test_deleted_rows_are_gone(tmp_path: Path) -> None:
+def test_convert_removes_deleted_rows(tmp_path: Path) -> None:
     _written(tmp_path, "0.1")
     store = open_store(tmp_path)
     head = read_manifest(store)
@@ -83,7 +83,7 @@ def test_deleted_rows_are_gone(tmp_path: Path) -> None:
     assert all(f.deletion_file() is None for f in new.get_fragments())
 
 
-def test_tasks_pickle_and_their_order_does_not_count(tmp_path: Path) -> None:
+def test_convert_tasks_pickle_and_run_in_any_order(tmp_path: Path) -> None:
     _written(tmp_path, "0.1")
     task = pickle.loads(pickle.dumps(plan_convert(open_store(tmp_path), V2_1)))
     made = {number: task.run(number) for number in reversed(range(task.count))}
@@ -178,7 +178,7 @@ IDS = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
 
 
 @pytest.mark.parametrize("to", [V2_0, V2_1])
-def test_stable_row_ids_and_versions_of_rows_stay(to: FileVersion, tmp_path: Path) -> None:
+def test_convert_keeps_stable_row_ids_and_row_versions(to: FileVersion, tmp_path: Path) -> None:
     old = _written(tmp_path, "2.0", enable_stable_row_ids=True)
     old.delete("n % 7 = 3")
     old.update({"t": "'changed'"}, where="n BETWEEN 250 AND 420")

@@ -39,7 +39,7 @@ class Losing:
         return "done"
 
 
-def test_the_first_attempt_is_on_the_given_version_and_others_on_the_newest(
+def test_retry_begins_on_the_given_version_then_uses_the_newest(
     snapshot: Snapshot,
 ) -> None:
     work = Losing(2)

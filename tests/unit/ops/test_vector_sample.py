@@ -32,7 +32,7 @@ def test_all_rows_are_looked_at(tmp_path: Path, nulls: float) -> None:
     assert sum(part["size"] for part in index["partitions"]) == usable
 
 
-def test_lists_of_more_vectors_than_are_wanted(tmp_path: Path) -> None:
+def test_vector_sample_of_lists_with_more_vectors_than_needed(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).normal(size=(3000 * 5, DIM)).astype(np.float32)
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), DIM)
     column = pa.ListArray.from_arrays(pa.array(range(0, len(vectors) + 1, 5), pa.int32()), flat)

@@ -77,7 +77,7 @@ def test_a_full_disk_is_cleaned_up(store: ClockedStore, deletes_before_room: int
     assert not [path for path in full.paths("_versions") if ".tmp" in path]
 
 
-def test_a_clean_up_of_a_full_disk_that_is_cut_short_leaves_its_plan(store: ClockedStore) -> None:
+def test_clean_up_on_full_disk_resumes_after_a_crash(store: ClockedStore) -> None:
     full = FullStore(store, 1)
     full.deletes_left = 4
     with pytest.raises(CrashError):
@@ -118,7 +118,7 @@ def test_an_old_handle_keeps_its_version_and_all_newer_ones(store: ClockedStore)
     assert versions(store) == [3, 4, 5]
 
 
-def test_tags_keep_versions(store: ClockedStore) -> None:
+def test_clean_up_keeps_tagged_versions(store: ClockedStore) -> None:
     table = open_table(store)
     table.tags.create("first", 1)
     with pytest.raises(TaggedVersionsError, match="first"):
@@ -142,7 +142,7 @@ def test_files_of_versions_between_tags_go(store: ClockedStore) -> None:
     assert not {f"data/{path}" for path in only_in_2} & store.paths("data")
 
 
-def test_branches_keep_what_they_left(store: ClockedStore) -> None:
+def test_clean_up_keeps_versions_that_branches_use(store: ClockedStore) -> None:
     table = open_table(store)
     branch = table.create_branch("side", 2)
     branch.insert(pa.table({"n": [50]}))
@@ -174,7 +174,7 @@ def test_a_branch_without_a_name_yet_keeps_its_files(store: ClockedStore) -> Non
     assert table.checkout_version(("side", None)).to_table() == rows
 
 
-def test_detached_versions_keep_their_files(store: ClockedStore) -> None:
+def test_clean_up_keeps_files_of_detached_versions(store: ClockedStore) -> None:
     first = next(path for path in store.paths("_versions") if path.endswith("614.manifest"))
     detached = f"_versions/d{2**63 + 7}.manifest"
     store.put(detached, store.inner.read_whole(first).to_pybytes())
@@ -186,7 +186,7 @@ def test_detached_versions_keep_their_files(store: ClockedStore) -> None:
     assert needed | {detached} <= store.paths()
 
 
-def test_orphans_go_when_they_are_old(store: ClockedStore) -> None:
+def test_clean_up_deletes_old_orphans_only(store: ClockedStore) -> None:
     theirs = {"data/readme.txt", "_indices/abc/page.lance", "notes.lance", "tree/data/x.lance"}
     orphans = {
         ORPHAN,
@@ -218,7 +218,7 @@ def test_orphans_go_when_they_are_old(store: ClockedStore) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", b"\0" * 40 + b"LANC"])
-def test_a_manifest_that_cannot_be_read_ends_it(store: ClockedStore, damage: bytes) -> None:
+def test_clean_up_with_damaged_manifest_deletes_nothing(store: ClockedStore, damage: bytes) -> None:
     (first,) = (path for path in store.paths("_versions") if path.endswith("614.manifest"))
     store.inner.put(first, damage)
     before = store.paths()
@@ -227,7 +227,7 @@ def test_a_manifest_that_cannot_be_read_ends_it(store: ClockedStore, damage: byt
     assert store.paths() == before
 
 
-def test_a_manifest_with_fields_that_nobody_knows_ends_it(store: ClockedStore) -> None:
+def test_clean_up_with_unknown_manifest_fields_deletes_nothing(store: ClockedStore) -> None:
     path = next(iter(sorted(store.paths("_versions"))))
     data = store.inner.read_whole(path).to_pybytes()
     position = int.from_bytes(data[-16:-8], "little")
@@ -280,7 +280,9 @@ def test_cut_short_after_any_delete(store: ClockedStore) -> None:
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_store_that_fails_to_delete(store: ClockedStore, kind: str) -> None:
+def test_clean_up_with_failed_deletes_is_finished_by_the_next(
+    store: ClockedStore, kind: str
+) -> None:
     """What failed is counted and done by the next run; a version that stays keeps its files."""
     whole = _run(store.copy())
     for number in range(1, len(whole.deleted) + 1):
@@ -300,7 +302,7 @@ def _run(store: ClockedStore) -> ClockedStore:
     return store
 
 
-def test_a_plan_takes_away_nothing_that_is_needed(store: ClockedStore) -> None:
+def test_clean_up_with_forged_plan_file_keeps_needed_files(store: ClockedStore) -> None:
     """Whoever wrote it, and whatever it says."""
     paths = sorted(store.paths())
     foreign = "notes.txt"
@@ -312,7 +314,7 @@ def test_a_plan_takes_away_nothing_that_is_needed(store: ClockedStore) -> None:
         assert sorted(store.paths()) == sorted([*paths, foreign])
 
 
-def test_somebody_restores_or_tags_meanwhile(store: ClockedStore) -> None:
+def test_clean_up_with_concurrent_restore_or_tag_keeps_its_files(store: ClockedStore) -> None:
     table = open_table(store)
 
     class Meanwhile(ClockedStore):

@@ -41,7 +41,7 @@ def test_refusals() -> None:
         right.check_keys(pa.int8(), "a")
 
 
-def test_wide_rows_are_found_in_small_numbers() -> None:
+def test_match_looks_up_fewer_keys_of_wide_rows() -> None:
     narrow = _right(list(range(100)), list(range(100)))
     wide = _right(list(range(100)), [b"x" * 10_000] * 100)
     assert narrow.keys_at_once == MOST_KEYS

@@ -41,14 +41,14 @@ def test_no_more_than_a_little_waits() -> None:
     assert large is large_ones[0]
 
 
-def test_wide_rows_come_in_small_numbers() -> None:
+def test_column_task_batches_have_fewer_wide_rows() -> None:
     assert rows_at_once(pa.schema([("a", pa.int8())])) == MOST_ROWS_AT_ONCE
     wide = rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000))]))
     assert 100 < wide < 1000
     assert rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000_000))])) == 1
 
 
-def test_add_columns_checks_made_rows_and_schema() -> None:
+def test_add_columns_checks_row_count_and_schema_of_results() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8()), ("b", pa.int8())]))
     check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 1)
     with pytest.raises(SchemaMismatchError, match="2 rows, but they have 1"):

@@ -208,7 +208,7 @@ def test_new_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
     assert sorted(values(dataset)) == list(range(22))
 
 
-def test_new_keys_follow_what_adds_none(dataset: pennon.LanceDataset) -> None:
+def test_upsert_after_concurrent_delete_commits_without_retry(dataset: pennon.LanceDataset) -> None:
     other = another(dataset)
     dataset.delete("k = 3")
     assert upsert(other, table(2, 20), conflict_retries=0)["num_inserted_rows"] == 2
@@ -284,12 +284,12 @@ def check_costs(rows: int, rows_per_file: int) -> None:
     assert size < 16 * hundredth + 5000
 
 
-def test_a_change_costs_what_it_changes() -> None:
+def test_change_writes_only_changed_rows() -> None:
     check_costs(100_000, 10_000)
 
 
 @pytest.mark.slow
-def test_a_change_costs_what_it_changes_of_ten_million_rows() -> None:
+def test_change_writes_only_changed_rows_of_ten_million() -> None:
     check_costs(10_000_000, 1_000_000)
 
 
@@ -308,7 +308,9 @@ def unchanged(dataset: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("predicate", ["k", "nope = 1", "k +", "", "k = 'x' AND"])
-def test_conditions_that_are_none(predicate: str, dataset: pennon.LanceDataset) -> None:
+def test_delete_and_update_with_invalid_conditions_are_refused(
+    predicate: str, dataset: pennon.LanceDataset
+) -> None:
     with pytest.raises(ArgumentError):
         dataset.delete(predicate)
     with pytest.raises(ArgumentError):
@@ -326,7 +328,7 @@ def test_conditions_that_are_none(predicate: str, dataset: pennon.LanceDataset) 
         ({}, "at least one column"),
     ],
 )
-def test_updates_that_do_not_fit(
+def test_update_with_values_of_other_types_is_refused(
     updates: dict[str, str], said: str, dataset: pennon.LanceDataset
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
@@ -344,7 +346,7 @@ def test_updates_are_text(dataset: pennon.LanceDataset) -> None:
     unchanged(dataset)
 
 
-def test_columns_that_are_never_null(tmp_path: Path) -> None:
+def test_update_and_upsert_of_null_in_required_column_are_refused(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("k", pa.int64()), pa.field("v", pa.int64(), nullable=False)])
     made = pennon.write_dataset(pa.table({"k": [1, 2], "v": [1, 2]}, schema), tmp_path / "t")
     with pytest.raises(SchemaMismatchError, match="column 'v' is never NULL"):
@@ -359,7 +361,7 @@ def test_columns_that_are_never_null(tmp_path: Path) -> None:
     assert values(made) == {1: 1, 2: 2}
 
 
-def test_merges_that_do_not_fit(dataset: pennon.LanceDataset) -> None:
+def test_merge_insert_with_invalid_arguments_is_refused(dataset: pennon.LanceDataset) -> None:
     with pytest.raises(ArgumentError, match="no column named 'nope'"):
         dataset.merge_insert("nope")
     with pytest.raises(ArgumentError, match="needs a key"):

@@ -97,7 +97,7 @@ def test_deletion_files_of_pylance_are_read(tmp_path: Path, dead: int, kind: Del
 
 
 @pytest.mark.parametrize("dead", [1, 5000, 5001, 20000])
-def test_the_oracle_reads_what_we_write(tmp_path: Path, dead: int) -> None:
+def test_deletion_files_of_pennon_are_read_by_pylance(tmp_path: Path, dead: int) -> None:
     root = tmp_path / "t.lance"
     lance.write_dataset(pa.table({"a": range(20000)}), str(root), data_storage_version="2.0")
     lance.dataset(str(root)).delete("a = 0" if dead <= 5000 else "a % 2 = 0")
@@ -164,7 +164,9 @@ def without_message_sizes(file: bytes) -> bytes:
         (without_message_sizes(ipc(row_ids([1, 2]))), None, "Arrow"),
     ],
 )
-def test_damage_is_told_with_the_files_name(data: bytes, stated: int | None, says: str) -> None:
+def test_damaged_deletion_file_error_names_the_file(
+    data: bytes, stated: int | None, says: str
+) -> None:
     store = MemoryStore("damage")
     fragment = fragment_with(store, data, stated)
     with pytest.raises(FormatError, match=says) as caught:

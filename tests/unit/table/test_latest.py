@@ -33,7 +33,7 @@ def test_no_other_table_has_one(options: dict[str, Any], tmp_path: Path) -> None
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 
 
-def test_the_copy_is_no_authority(tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_ignored_beside_versions(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri, **OLD)
     stale = (uri / "_latest.manifest").read_bytes()
@@ -45,7 +45,9 @@ def test_the_copy_is_no_authority(tmp_path: Path) -> None:
     assert pennon.dataset(uri).version == 2
 
 
-def test_a_copy_that_fails_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latest_manifest_copy_failure_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pennon.io.local import LocalStore
 
     whole = LocalStore.put
@@ -61,7 +63,7 @@ def test_a_copy_that_fails_is_no_failure(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 
 
-def test_latest_manifest_copy_alone_is_read(tmp_path: Path) -> None:
+def test_latest_manifest_copy_without_versions_is_read(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri, **OLD)
     pennon.write_dataset(TABLE, uri, mode="append", **OLD)
@@ -78,7 +80,7 @@ def test_latest_manifest_copy_alone_is_read(tmp_path: Path) -> None:
     assert pennon.dataset(uri).count_rows() == 9
 
 
-def test_a_damaged_copy_alone(tmp_path: Path) -> None:
+def test_damaged_latest_manifest_copy_without_versions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_latest.manifest").write_bytes(b"damaged")
     with pytest.raises(FormatError, match=r"_latest\.manifest"):
         pennon.dataset(tmp_path)

@@ -70,12 +70,12 @@ def test_no_field_is_overlooked() -> None:
     assert found == {*NAMES.split(), *PLACES.split(), *NO_NAMES.split()}
 
 
-def test_deletion_files_are_named_by_numbers() -> None:
+def test_deletion_file_message_has_no_path_fields() -> None:
     fields = [field.name for field in table_pb2.DeletionFile.DESCRIPTOR.fields]
     assert fields == ["file_type", "read_version", "id", "num_deleted_rows", "base_id"]
 
 
-def test_names() -> None:
+def test_named_files_of_a_manifest_include_every_kind() -> None:
     proto = table_pb2.Manifest(transaction_file="1-a.txn")
     fragment = proto.fragments.add(id=7)
     fragment.files.add(path="x.lance")

@@ -20,7 +20,7 @@ def covered(section: bytes) -> list[set[int] | None]:
 
 
 @pytest.mark.parametrize("writer", [NEW, WriterVersion("lance", "14.0.2"), WriterVersion("x", "0")])
-def test_right_ones_stay_byte_for_byte(writer: WriterVersion) -> None:
+def test_index_rules_keep_valid_sections_byte_for_byte(writer: WriterVersion) -> None:
     assert believable(RIGHT, writer) is RIGHT
     assert believable(b"", writer) == b""
 
@@ -33,7 +33,7 @@ def test_bitmaps_of_early_writers_are_not_believed(writer: WriterVersion | None)
     assert believable(b"", writer) == b""
 
 
-def test_bitmaps_that_overlap_or_lack() -> None:
+def test_index_rules_clear_overlapping_or_missing_bitmaps() -> None:
     section = index_section(("a", (0, 1)), ("a", (1,)), ("b", (0,)), ("c", None))
     assert covered(believable(section, NEW)) == [set(), set(), {0}, set()]
     system = index_section((FRAGMENT_REUSE, None))

@@ -121,7 +121,7 @@ def test_without_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
         DynamoManifests(TABLE, BUCKET, BASE).get(1)
 
 
-def test_a_child_of_a_fork_asks_by_itself(s3: S3Server) -> None:
+def test_dynamodb_client_works_after_fork(s3: S3Server) -> None:
     mine = manifests(s3)
     assert mine.get(100) is None
     child = os.fork()

@@ -43,7 +43,7 @@ def test_sqlite(tmp_path: Path) -> None:
     assert bucket == SqliteManifests("/m.db", "s3://bucket/t.lance")
 
 
-def test_one_place_has_one_key_however_it_is_written(tmp_path: Path) -> None:
+def test_external_uri_key_ignores_links_and_trailing_slashes(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     end = f"?sqliteFile={tmp_path}/m.db"
     one = external(f"file+sqlite://{tmp_path}/t.lance{end}")

@@ -30,7 +30,7 @@ def sets(groups: list[list[int]], form: int, *, with_runs: bool) -> list[bytes]:
 
 
 @given(ROWS)
-def test_plain_bitmaps_are_those_of_pyroaring(groups: list[list[int]]) -> None:
+def test_roaring_bitmaps_without_runs_equal_pyroaring(groups: list[list[int]]) -> None:
     assert sets(groups, 0, with_runs=False) == [BitMap(group).serialize() for group in groups]
 
 

@@ -72,7 +72,7 @@ def test_every_segment(segment: rowids_pb2.U64Segment, ids: list[int]) -> None:
     assert decode_row_ids(sequence(segment), len(ids)).tolist() == ids
 
 
-def test_segments_follow_one_another() -> None:
+def test_row_id_segments_decode_in_sequence() -> None:
     data = sequence(*(segment for segment, _ in GOOD))
     ids = [row_id for _, more in GOOD for row_id in more]
     assert decode_row_ids(data, len(ids)).tolist() == ids

@@ -65,7 +65,7 @@ def test_any_ids(ranges: list[tuple[int, int]], random: Any) -> None:
     assert len(data) <= len(oracle(ids)) + 40 * len(ranges)
 
 
-def test_rows_of_several_fragments_are_cut_where_ids_do_not_ascend() -> None:
+def test_row_ids_are_split_where_they_do_not_ascend() -> None:
     ids = np.concatenate([np.arange(5000, 9000), np.arange(0, 4000)]).astype(np.uint64)
     assert len(encode_row_ids(ids)) < 30
     shuffled: RowIds = np.random.default_rng(1).permutation(ids)

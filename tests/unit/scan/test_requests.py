@@ -96,7 +96,7 @@ def test_point_read_of_2_1(name: str, tmp_path: Path) -> None:
         assert store.counts.rounds <= rounds
 
 
-def test_counting_rows_reads_nothing(tmp_path: Path) -> None:
+def test_count_rows_makes_no_requests(tmp_path: Path) -> None:
     pennon.write_dataset(pa.table({"c": NUMBERS}), tmp_path / "t.lance", max_rows_per_file=9000)
     table, store = _open(tmp_path / "t.lance")
     store.reset()

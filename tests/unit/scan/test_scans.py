@@ -113,12 +113,12 @@ def test_takes(table: LanceDataset, expected: pa.Table) -> None:
         assert table._take_rows(addresses, columns=["n"])["n"].equals(taken["n"])
 
 
-def test_deleted_rows_are_not_taken(table: LanceDataset) -> None:
+def test_take_by_address_skips_deleted_rows(table: LanceDataset) -> None:
     first_dead = 1 << 32
     assert table._take_rows([3, first_dead, 1], columns=["n"])["n"].to_pylist() == [3, 1]
 
 
-def test_rows_that_are_not_there(table: LanceDataset) -> None:
+def test_take_of_rows_out_of_range_is_refused(table: LanceDataset) -> None:
     for rows in ([table.count_rows()], [10**12]):
         with pytest.raises(OutOfRangeError, match="rows"):
             table.take(rows)
@@ -128,13 +128,13 @@ def test_rows_that_are_not_there(table: LanceDataset) -> None:
         table._take_rows([1700])
 
 
-def test_unknown_column_says_what_there_is(table: LanceDataset) -> None:
+def test_unknown_column_error_lists_columns(table: LanceDataset) -> None:
     for read in (table.to_table, lambda columns: table.take([0], columns)):
         with pytest.raises(ArgumentError, match=r"n, t, s, s\.x"):
             read(columns=["nope"])
 
 
-def test_closing_a_scan_early_stops_it(table: LanceDataset) -> None:
+def test_scan_closed_early_stops(table: LanceDataset) -> None:
     batches = table.to_batches(batch_size=10)
     assert next(batches).num_rows == 10
     batches.close()  # type: ignore[attr-defined]
@@ -216,7 +216,7 @@ def test_a_wrong_size_is_not_valid(table: LanceDataset) -> None:
         wrong.validate()
 
 
-def test_files_that_disagree_on_rows(table: LanceDataset) -> None:
+def test_row_count_mismatch_of_file_and_manifest_is_refused(table: LanceDataset) -> None:
     manifest = table.snapshot.manifest
     for rows in (1, 1699, 1701, 2**31):
         wrong = replace(manifest.fragments[0], physical_rows=rows)
@@ -227,7 +227,7 @@ def test_files_that_disagree_on_rows(table: LanceDataset) -> None:
                 read()
 
 
-def test_missing_row_counts_are_asked_of_the_files(table: LanceDataset) -> None:
+def test_missing_row_counts_are_read_from_the_files(table: LanceDataset) -> None:
     manifest = table.snapshot.manifest
     bare = tuple(
         replace(
@@ -263,7 +263,7 @@ def test_metadata_pickles() -> None:
     assert FragmentMetadata.from_fragment(whole.to_fragment()) == whole
 
 
-def test_open_store_is_what_dataset_uses(tmp_path: Path) -> None:
+def test_open_store_has_the_uri_of_the_table(tmp_path: Path) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t.lance")
     assert open_store(tmp_path / "t.lance").uri == str(tmp_path / "t.lance")
 
@@ -273,7 +273,7 @@ def test_misspelt_options_are_refused(table: LanceDataset) -> None:
         table.to_table(colums=["n"])
 
 
-def test_claimed_rows_of_an_absent_column_cost_nothing(table: LanceDataset) -> None:
+def test_scan_of_absent_column_with_huge_row_count_uses_little_memory(table: LanceDataset) -> None:
     schema = table.snapshot.manifest.schema
     empty = Fragment(FragmentId(0), (), 2**31)
     huge = replace(table.snapshot.manifest, fragments=(empty,), schema=Schema(schema.fields[:1]))

@@ -262,7 +262,7 @@ def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, ByteRa
                 yield (path, page.column), page.number, part.extent
 
 
-def test_bounds_hold_what_is_read(dataset: LanceDataset) -> None:
+def test_page_bounds_contain_the_values_of_their_unit(dataset: LanceDataset) -> None:
     from pennon.encoding.read_protocol import run
     from pennon.encoding.rows import Rows
 
@@ -309,7 +309,7 @@ def _appended(uri: Path, zones: list[int | None]) -> LanceDataset:
     ("zones", "opened"),
     [([None] * 5, 2), ([None, None, 100], 3), ([100, None, None], 3), ([None], 1)],
 )
-def test_files_are_not_opened_to_see_that_they_have_no_zone_maps(
+def test_files_without_zone_maps_are_not_opened_for_pruning(
     zones: list[int | None], opened: int, tmp_path: Path
 ) -> None:
     """Of version 2.0, the first and the last one tell whether the others are asked."""

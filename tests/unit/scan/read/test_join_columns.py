@@ -99,7 +99,7 @@ def test_parts_of_lists() -> None:
         assert joined.filter(alive).to_pylist() == pa.array(rows[part]).filter(alive).to_pylist()
 
 
-def test_parts_of_lists_that_do_not_fit() -> None:
+def test_join_columns_of_lists_with_different_lengths_is_refused() -> None:
     x = pa.array([[{"x": 1}], [{"x": 2}]], pa.list_(pa.struct([("x", pa.int64())])))
     for other in ([[{"y": "a"}], []], [[{"y": "a"}, {"y": "b"}], [{"y": "c"}]]):
         y = pa.array(other, pa.list_(pa.struct([("y", pa.string())])))

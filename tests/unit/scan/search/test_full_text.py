@@ -77,7 +77,9 @@ def test_full_text_projection_adds_score(dataset: pennon.LanceDataset) -> None:
     assert names({"twice": "id * 2"}) == ["twice", "_score"]
 
 
-def test_filters_come_before_the_search_or_behind_it(dataset: pennon.LanceDataset) -> None:
+def test_full_text_filter_runs_after_search_or_before_with_prefilter(
+    dataset: pennon.LanceDataset,
+) -> None:
     condition = "id < 5 AND id != 2"
     assert ids(dataset, FOX, filter=condition, limit=2) == []
     assert ids(dataset, FOX, filter=condition) == [0, 4]
@@ -85,7 +87,7 @@ def test_filters_come_before_the_search_or_behind_it(dataset: pennon.LanceDatase
     assert ids(dataset, FOX, filter="id = 3", prefilter=True) == []
 
 
-def test_another_order_is_that_of_what_was_found(dataset: pennon.LanceDataset) -> None:
+def test_full_text_order_by_applies_to_the_matches(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, FOX, order_by=["id"], limit=3) == [0, 2, 5]
     assert ids(dataset, FOX, fragments=dataset.get_fragments()[1:]) == [5, 4]
     dataset.delete("id = 5")
@@ -119,7 +121,9 @@ def scores(dataset: pennon.LanceDataset, query: Any, **options: Any) -> dict[int
 
 
 @pytest.mark.parametrize("has_index", [True, False])
-def test_a_match_beside_another_changes_scores_alone(tmp_path: Path, *, has_index: bool) -> None:
+def test_full_text_should_and_boost_clauses_change_scores_only(
+    tmp_path: Path, *, has_index: bool
+) -> None:
     rng = random.Random(7)
     texts = [" ".join(rng.choices("abcdefgh", k=rng.randrange(1, 9))) for _ in range(3000)]
     table = pa.table({"id": range(3000), "text": texts})
@@ -143,7 +147,7 @@ def test_a_match_beside_another_changes_scores_alone(tmp_path: Path, *, has_inde
                 assert scores(dataset, query, limit=limit) == dict([*found.items()][:limit])
 
 
-def test_items_of_lists_are_documents_if_asked_for(dataset: pennon.LanceDataset) -> None:
+def test_full_text_list_element_granularity(dataset: pennon.LanceDataset) -> None:
     assert set(ids(dataset, MatchQuery("fox", "labels"))) == {0, 1, 5}
     query = MatchQuery("fox", "labels", document_granularity=DocumentGranularity.LIST_ELEMENT)
     found = dataset.to_table(["id"], full_text_query=query)
@@ -184,7 +188,7 @@ def test_refused(dataset: pennon.LanceDataset, query: Any, message: str) -> None
         dataset.to_table(full_text_query=query)
 
 
-def test_queries_that_cannot_be_made() -> None:
+def test_full_text_queries_with_invalid_parameters_are_refused() -> None:
     for boost in (-1.0, float("nan")):
         with pytest.raises(ArgumentError, match="must be finite and non-negative"):
             MatchQuery("a", "s", boost=boost)

@@ -65,7 +65,7 @@ def test_nearest_first_and_equal_ones_by_row(dataset: pennon.LanceDataset) -> No
     assert [distance for _, distance in cosine] == pytest.approx([0, 1 - 0.5**0.5, 1, 2])
 
 
-def test_as_many_as_the_limit_says_else_ten(dataset: pennon.LanceDataset, tmp_path: Path) -> None:
+def test_nearest_k_and_limit_bound_the_rows(dataset: pennon.LanceDataset, tmp_path: Path) -> None:
     many = pa.table({"vec": pa.array([[n, 0] for n in range(40)], pa.list_(pa.float32(), 2))})
     table = pennon.write_dataset(many, tmp_path / "many.lance")
     count = {
@@ -105,7 +105,7 @@ def test_before_and_behind_the_filter(dataset: pennon.LanceDataset) -> None:
         dataset.to_table({"x": "_distance * 2"})
 
 
-def test_deleted_rows_are_not_found(dataset: pennon.LanceDataset) -> None:
+def test_nearest_skips_deleted_rows(dataset: pennon.LanceDataset) -> None:
     dataset.delete("id IN (0, 7)")
     assert ids(dataset) == [6, 1, 2, 4]
     assert ids(dataset, nearest={"k": 2}) == [6, 1]
@@ -147,7 +147,7 @@ def test_nearest_projection_adds_distance(dataset: pennon.LanceDataset) -> None:
         names(["_distance", "_distance"])
 
 
-def test_expressions_over_what_was_found(dataset: pennon.LanceDataset) -> None:
+def test_nearest_columns_computed_from_distances(dataset: pennon.LanceDataset) -> None:
     columns = {"x": "id * 10", "d": "_distance * 2 + id", "_distance": "_distance"}
     table = dataset.to_table(columns, nearest={**ORIGIN, "k": 3})
     assert table.to_pydict() == {"x": [0, 60, 10], "d": [0, 6, 3], "_distance": [0, 0, 1]}

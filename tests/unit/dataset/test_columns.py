@@ -70,7 +70,7 @@ def test_a_thousand_fragments() -> None:
     assert dataset.version == 2
 
 
-def test_only_what_a_new_column_needs_is_read(tmp_path: Path) -> None:
+def test_add_columns_reads_only_needed_columns(tmp_path: Path) -> None:
     wide = pa.table({"a": range(100), "wide": [bytes([n]) * 10_000 for n in range(100)]})
     store = CountingStore(pennon.write_dataset(wide, tmp_path).snapshot.store)
     plan = plan_sql_columns(Snapshot(store, read_manifest(store)), {"b": "a * 2"})
@@ -92,7 +92,7 @@ def test_columns_of_nulls_write_no_file(tmp_path: Path) -> None:
     assert dataset.checkout_version(5).to_table(columns=["m"]).num_rows == 39
 
 
-def test_a_dropped_id_is_not_given_again_while_a_file_has_it(tmp_path: Path) -> None:
+def test_add_columns_skips_field_ids_still_in_files(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"c": "a", "d": "b"})
     dataset.drop_columns(["d"])
@@ -143,7 +143,7 @@ def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:
     assert [list(file.field_ids) for file in task.run(0).files] == [[0, 1], [2]]
 
 
-def test_altered_columns_leave_old_files_alone(tmp_path: Path) -> None:
+def test_alter_columns_keeps_old_files_unchanged(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     before = bytes_of(tmp_path)
     dataset.alter_columns({"path": "a", "data_type": pa.int16(), "name": "A", "nullable": True})
@@ -156,7 +156,7 @@ def test_altered_columns_leave_old_files_alone(tmp_path: Path) -> None:
     assert dataset.version == 5
 
 
-def test_a_cast_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_alter_columns_with_failed_cast_commits_no_version(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"big": "a * 100"})
     with pytest.raises(ArgumentError, match="Can't cast"):
@@ -165,7 +165,7 @@ def test_a_cast_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert dataset.to_table()["big"].type == pa.int64()
 
 
-def test_columns_that_may_not_be_null_any_more(tmp_path: Path) -> None:
+def test_alter_columns_to_required_checks_live_rows(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"half": "nullif(a, 0)", "gone": "nullif(a, 9)"})
     with pytest.raises(InvalidSchemaError, match="contains NULL"):
@@ -176,7 +176,7 @@ def test_columns_that_may_not_be_null_any_more(tmp_path: Path) -> None:
         pennon.write_dataset(TABLE, dataset, mode="append")
 
 
-def test_a_new_column_that_is_never_null_meets_an_append(tmp_path: Path) -> None:
+def test_append_after_new_required_column_conflicts(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     stale = pennon.dataset(tmp_path)
     fragments = pennon.fragment.write_fragments(TABLE, tmp_path, mode="append")
@@ -187,7 +187,7 @@ def test_a_new_column_that_is_never_null_meets_an_append(tmp_path: Path) -> None
         pennon.LanceDataset.commit(stale, append, read_version=2)
 
 
-def test_rows_that_come_meanwhile_are_not_lost(tmp_path: Path) -> None:
+def test_column_changes_after_concurrent_append_conflict(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     plan = plan_sql_columns(dataset.snapshot, {"c": "a"})
     altering = plan_alter(dataset.snapshot, [Alteration("a", data_type=pa.int32())])
@@ -232,7 +232,7 @@ def test_add_columns_in_0_1_refuses_nulls_and_dictionaries(tmp_path: Path) -> No
         dataset.add_columns({"n": "nullif(a, 3)"})
 
 
-def test_a_column_alone_stays_a_dictionary(tmp_path: Path) -> None:
+def test_add_columns_by_name_keeps_dictionary_types(tmp_path: Path) -> None:
     words = pa.array(["x", None, "y", "x"], pa.dictionary(pa.int16(), pa.string()))
     numbers = pa.array([7, 8, None, 7], pa.int64()).dictionary_encode()
     data = pa.table({"d": words, "s": pa.StructArray.from_arrays([numbers], ["n"])})
@@ -245,7 +245,7 @@ def test_a_column_alone_stays_a_dictionary(tmp_path: Path) -> None:
     assert seen["c"].to_pylist() == ["x", "z", "y", "x"]
 
 
-def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
+def test_add_columns_of_struct_fields_is_refused(tmp_path: Path) -> None:
     data = pa.table({"s": [{"x": 1}]})
     dataset = pennon.write_dataset(data, tmp_path)
     with pytest.raises(UnsupportedError, match="struct"):
@@ -321,7 +321,7 @@ def test_metadata(tmp_path: Path) -> None:
         other.update_field_metadata({"a": {"unit": "km"}})
 
 
-def test_ids_that_stand_twice(tmp_path: Path) -> None:
+def test_table_with_duplicate_field_ids_is_repaired_by_commits(tmp_path: Path) -> None:
     """A table of Lance 0.10.5: read right, and whole after any commit."""
     shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
     old = pennon.dataset(tmp_path / "t")
@@ -334,7 +334,7 @@ def test_ids_that_stand_twice(tmp_path: Path) -> None:
     old.validate()
 
 
-def test_all_rows_go_also_where_others_changed_some(tmp_path: Path) -> None:
+def test_truncate_after_concurrent_changes_deletes_all_rows(tmp_path: Path) -> None:
     made(tmp_path, "2.1")
     stale = pennon.dataset(tmp_path)
     pennon.dataset(tmp_path).delete("a = 1")

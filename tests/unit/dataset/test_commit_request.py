@@ -104,7 +104,9 @@ def test_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("detached", [False, True])
-def test_deleted_rows_do_not_come_back(dataset: pennon.LanceDataset, detached: bool) -> None:
+def test_commit_of_old_deletion_file_conflicts(
+    dataset: pennon.LanceDataset, detached: bool
+) -> None:
     late = deletion(dataset, 0, "k = 3")
     dataset.delete("k = 4")
     with pytest.raises(RetryableConflict, match="row 4 of fragment 0 is deleted in version 2"):
@@ -130,7 +132,7 @@ def test_columns_of_others_are_not_lost(dataset: pennon.LanceDataset) -> None:
     assert (values(dataset)[1], values(dataset, "w")[1]) == (5, 6)
 
 
-def test_a_version_that_was_cleaned_up_tells_nothing(dataset: pennon.LanceDataset) -> None:
+def test_commit_over_cleaned_up_version_conflicts(dataset: pennon.LanceDataset) -> None:
     late = deletion(dataset, 0, "k = 3")
     planned_on = dataset.version
     dataset.delete("k = 4")
@@ -144,7 +146,7 @@ def test_a_version_that_was_cleaned_up_tells_nothing(dataset: pennon.LanceDatase
 # --- jobs that take long --------------------------------------------------------------------------
 
 
-def test_files_that_clean_up_took_are_not_committed(dataset: pennon.LanceDataset) -> None:
+def test_commit_of_files_deleted_by_clean_up_is_refused(dataset: pennon.LanceDataset) -> None:
     """A delete, an update and a merge that began more than an hour ago look for their files."""
     now = time.time_ns()
     delete = plan_delete(dataset.snapshot, "k = 1")

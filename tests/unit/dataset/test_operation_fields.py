@@ -82,7 +82,7 @@ def test_every_operation_has_rows() -> None:
 
 
 @pytest.mark.parametrize("operation", EXAMPLES, ids=lambda it: type(it).__name__)
-def test_operations_come_back_as_they_were(operation: Any) -> None:
+def test_operations_round_trip_through_the_table_layer(operation: Any) -> None:
     shown: Any = from_table_operation(to_table_operation(operation))
     if isinstance(operation, LanceOperation.CreateIndex):
         for index in (*shown.new_indices, *shown.removed_indices):

@@ -37,7 +37,7 @@ def test_frames_of_pandas(tmp_path: Path) -> None:
     assert dataset.to_table()["c"] == dataset.to_table()["a"]
 
 
-def test_functions_that_go_wrong(tmp_path: Path) -> None:
+def test_udf_with_wrong_results_is_refused(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     schema = pa.schema([("c", pa.int64())])
 
@@ -62,7 +62,7 @@ def test_functions_that_go_wrong(tmp_path: Path) -> None:
         empty.add_columns(lambda batch: batch)
 
 
-def test_a_checkpoint_saves_what_was_done(tmp_path: Path) -> None:
+def test_udf_checkpoint_resumes_after_a_failure(tmp_path: Path) -> None:
     dataset = made(tmp_path / "t")
     kept = tmp_path / "kept.sqlite"
     calls: list[int] = []

@@ -44,7 +44,7 @@ def test_dictionaries_of_several_clauses_are_put_together() -> None:
     assert table_values(batch, schema)[0].to_pylist() == ["x", "y"]
 
 
-def test_a_value_that_does_not_fit_names_the_tables_column() -> None:
+def test_chosen_value_of_other_type_error_names_the_column() -> None:
     batch = pa.record_batch(
         {CLAUSE: pa.array([0], pa.int32()), "__pennon_0:v": [1.5], "__pennon_1:v": pa.nulls(1)}
     )

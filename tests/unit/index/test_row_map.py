@@ -60,13 +60,13 @@ def test_more_rows_than_there_were() -> None:
         RowMap.of_order(one, one, [7], [2])
 
 
-def test_a_map_of_nothing() -> None:
+def test_empty_row_map() -> None:
     nothing = RowMap.keeping(RowSet.of(np.empty(0, np.uint64)))
     assert nothing.rows(RowSet.of(np.array([1, 2], np.uint64))).is_empty
     assert not nothing.numbers(np.array([1, 2], np.uint64))[1].any()
 
 
-def test_rows_stay_where_they_are() -> None:
+def test_row_map_of_unmoved_rows() -> None:
     kept = RowMap.keeping(RowSet.of(np.array([4, 5, 9], np.uint64)))
     found, there = kept.numbers(np.array([9, 6, 4], np.uint64))
     assert found.tolist() == [9, 4]

@@ -165,7 +165,7 @@ def test_hits_together() -> None:
     assert not among(one, hits())[0].any()
 
 
-def test_documents_of_equal_scores_come_by_row() -> None:
+def test_documents_of_equal_scores_are_ordered_by_row() -> None:
     best = Best(2)
     best.add(hits((7, 1.0), (3, 1.0)))
     best.add(hits((1, 1.0), (4, 1.0)))

@@ -50,7 +50,7 @@ def test_codebooks(codebook: int, bits: int, parts: int, metric: Metric, why: st
 
 
 @pytest.mark.parametrize(("bits", "metric"), [(6, L2), (8, HAMMING), (1 << 31, L2)])
-def test_codebooks_that_are_not_read(bits: int, metric: Metric) -> None:
+def test_unsupported_codebooks_are_refused(bits: int, metric: Metric) -> None:
     with pytest.raises(UnsupportedError, match="not read"):
         ProductQuantizer(
             np.zeros(8, np.float32),
@@ -182,7 +182,7 @@ def test_partitions() -> None:
     assert found.tolist() == [[1, 2], [3, 4]]
 
 
-def test_centroids_are_found_where_they_lie() -> None:
+def test_partitions_message_with_centroids_tensor_is_parsed() -> None:
     made = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5)
     made.centroids_tensor.data = np.arange(4, dtype=np.float32).tobytes()
     data = made.SerializeToString()
@@ -197,7 +197,7 @@ def test_centroids_are_found_where_they_lie() -> None:
         assert found.centroids.tolist() == [[0, 1], [2, 3]]
 
 
-def test_partitions_that_end_anywhere() -> None:
+def test_truncated_partitions_message_is_refused() -> None:
     data = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5).SerializeToString()
     for end in range(len(data)):
         with suppress(FormatError):

@@ -78,13 +78,13 @@ def test_a_published_filter() -> None:
 
 
 @pytest.mark.parametrize(("words", "width"), [(0, 4), (7, 4), (8, 0), (8, -1), (8, 3)], ids=str)
-def test_fixed_values_that_are_refused(words: int, width: int) -> None:
+def test_bloom_insert_of_fixed_values_with_wrong_sizes_is_refused(words: int, width: int) -> None:
     with pytest.raises(ValueError, match="filter"):
         insert_fixed(np.zeros(words, np.uint32), np.zeros(4, np.uint8), width)
 
 
 @pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2, 1]], ids=str)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
+def test_bloom_insert_with_wrong_offsets_is_refused(offsets: list[int], kind: type) -> None:
     with pytest.raises(ValueError, match="offsets"):
         insert_varied(np.zeros(8, np.uint32), np.zeros(4, np.uint8), np.array(offsets, kind))

@@ -71,7 +71,7 @@ def test_strings_behind_the_first() -> None:
 
 @pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2, 1], []], ids=str)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
+def test_order_strings_with_wrong_offsets_is_refused(offsets: list[int], kind: type) -> None:
     with pytest.raises(ValueError, match="offsets"):
         order_strings(np.zeros(4, np.uint8), np.array(offsets, kind))
 
@@ -86,7 +86,7 @@ def test_places_of_strings(strings: list[bytes], others: list[bytes], kind: type
 
 
 @pytest.mark.parametrize("offsets", [[0, 5], [-1, 2], [2, 1], []])
-def test_places_of_strings_that_are_not_there(offsets: list[int]) -> None:
+def test_places_of_strings_with_wrong_offsets_is_refused(offsets: list[int]) -> None:
     good = in_arrow([b"abc"], np.int64)
     wrong = np.frombuffer(b"abc", np.uint8), np.array(offsets, np.int64)
     with pytest.raises(ValueError, match="offsets of strings"):

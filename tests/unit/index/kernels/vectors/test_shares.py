@@ -8,7 +8,7 @@ import pytest
 from pennon.index.kernels.vectors.shares import WorkChunks
 
 
-def test_shares_are_taken_in_order_each_once() -> None:
+def test_work_chunks_are_taken_in_order_once() -> None:
     shares = WorkChunks(np.array([2, 2, 5, 9]))
     assert list(shares) == [(2, 2), (2, 5), (5, 9)]
     assert list(shares) == []
@@ -20,7 +20,7 @@ def test_no_shares(borders: list[int]) -> None:
 
 
 @pytest.mark.parametrize("borders", [[-1, 2], [3, 2], [0, 5, 4]])
-def test_shares_that_do_not_rise_are_refused(borders: list[int]) -> None:
+def test_work_chunks_with_descending_borders_are_refused(borders: list[int]) -> None:
     with pytest.raises(ValueError, match="begin where others end"):
         WorkChunks(np.array(borders))
 

@@ -89,7 +89,7 @@ def test_a_turned_vector() -> None:
 
 
 @pytest.mark.parametrize("dimension", [8, 16, 24, 40, 64, 72, 104, 128])
-def test_turns_keep_distances(dimension: int) -> None:
+def test_rq_rotation_preserves_inner_products(dimension: int) -> None:
     rng = np.random.default_rng(dimension)
     signs = rng.integers(0, 256, 4 * dimension // 8, np.uint8)
     vectors = rng.normal(size=(6, dimension)).astype(np.float32)

@@ -40,7 +40,7 @@ def test_rotation() -> None:
 
 
 @pytest.mark.parametrize("dim", [8, 24, 40, 64, 72, 128])
-def test_rotations_keep_lengths(dim: int) -> None:
+def test_rq_rotation_preserves_lengths(dim: int) -> None:
     rng = np.random.default_rng(dim)
     rows = rng.normal(size=(5, dim)).astype(np.float32)
     found = rotated(rows, rng.bytes(4 * dim // 8))

@@ -137,7 +137,7 @@ def test_wide_values_are_lists_of_narrow_ones() -> None:
     assert assemble_as(block, pa.list_(pa.int16(), 2)).to_pylist() == [[1, 2], [3, 4]]
 
 
-def test_extension_types_come_back() -> None:
+def test_assemble_restores_extension_types() -> None:
     tensor = pa.fixed_shape_tensor(pa.float32(), (2,))
     fields = schema_from_arrow(pa.schema([("u", pa.uuid()), ("t", tensor)])).fields
     uuids = assemble(FixedWidthBlock(1, 128, pa.py_buffer(bytes(16))), fields[0])

@@ -47,7 +47,7 @@ def test_written_by_the_oracle(text: str, stored: str) -> None:
     assert encode_jsonb(text).hex() == stored
 
 
-def test_arrays_keep_nulls() -> None:
+def test_jsonb_arrays_round_trip_with_nulls() -> None:
     text = pa.array(['{"b": 1, "a": 2}', None])
     assert json_text(json_stored(text)).to_pylist() == ['{"a":2,"b":1}', None]
 

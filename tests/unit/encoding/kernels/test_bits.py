@@ -109,7 +109,7 @@ def test_lz4_size(seed: int) -> None:
     assert decoded_size(np.frombuffer(block, np.uint8)) == len(plain)
 
 
-def test_lz4_that_is_cut_off() -> None:
+def test_truncated_lz4_block_is_refused() -> None:
     block = pa.Codec("lz4_raw").compress(bytes(range(100))).to_pybytes()
     with pytest.raises(ValueError, match="cut off"):
         decoded_size(np.frombuffer(block[:-1], np.uint8))
@@ -132,6 +132,6 @@ def test_set_bits(share: float, start: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "count"), [(-1, 2), (0, 9), (8, 1), (0, -1)])
-def test_bits_that_are_not_there(start: int, count: int) -> None:
+def test_set_bits_outside_the_source_is_refused(start: int, count: int) -> None:
     with pytest.raises(ValueError, match="leave the source"):
         set_bits(np.zeros(1, np.uint8), start, count, np.empty(0, np.int64))

@@ -93,7 +93,7 @@ def test_split_chunks_refuses(chunk: bytes, size: int) -> None:
         split_chunks(data, numbers([0]), numbers([size]), 0, 1, is_large=False)
 
 
-def test_split_chunks_that_leave_their_buffer() -> None:
+def test_split_chunks_outside_their_buffer_is_refused() -> None:
     with pytest.raises(FormatError, match="leaves its buffer"):
         split_chunks(np.zeros(8, np.uint8), numbers([0]), numbers([16]), 0, 1, is_large=False)
 

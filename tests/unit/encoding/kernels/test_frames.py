@@ -85,7 +85,7 @@ def test_other_frames_are_for_the_codec() -> None:
     assert stored_sizes(data[:0], np.zeros(2, np.int64), np.zeros(2, np.int64)).tolist() == [-1, -1]
 
 
-def test_arguments_that_do_not_fit() -> None:
+def test_frame_copy_with_wrong_arguments_is_refused() -> None:
     made = frame(random.Random(1), b"abc")
     data, starts, ends = ranges([made])
     zero, three = np.zeros(1, np.int64), np.array([3])

@@ -40,7 +40,7 @@ def test_validity(seed: int) -> None:
     assert len(bitmap) == -(-slots // 8)
 
 
-def test_validity_of_levels_that_are_none() -> None:
+def test_definition_levels_above_the_highest_are_refused() -> None:
     with pytest.raises(FormatError, match="definition level 3, where the highest is 2"):
         validity_of(levels(0, 3), np.ones(3, np.uint8), 0)
 
@@ -69,7 +69,7 @@ def test_lists_with_nulls() -> None:
     assert outer_def.tolist() == [0, 3, 2, 0, 4]
 
 
-def test_lists_that_are_not_there() -> None:
+def test_lists_under_null_outer_lists_have_no_slot() -> None:
     """[[1], NULL], NULL: the NULL of the outer layer (level 2) has no slot among the inner lists."""
     rep, definition = levels(2, 1, 2), levels(0, 1, 2)
     offsets, validity, outer_rep, outer_def = lists_of(rep, definition, 0, -1, 1, wide=False)
@@ -135,7 +135,7 @@ def test_lists_of_random_levels(seed: int) -> None:
             assert outer == ([] if is_outermost else wanted[2])
 
 
-def test_lists_that_begin_nowhere() -> None:
+def test_repetition_levels_without_list_start_are_refused() -> None:
     with pytest.raises(FormatError, match="in the middle of a list"):
         lists_of(levels(0, 1), None, 0, -1, 0, wide=False)
     with pytest.raises(FormatError, match="1 repetition levels, but 2"):

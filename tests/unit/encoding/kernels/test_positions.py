@@ -85,7 +85,7 @@ def test_damage(stored: list[int], counts: list[int], pages: list[int], message:
         decode(stored, counts, pages)
 
 
-def test_runs_of_other_pages_may_lie_in_front() -> None:
+def test_positions_after_runs_of_other_pages() -> None:
     decode([0, 5, 4, 6], [1, 1], [0, 1])
 
 

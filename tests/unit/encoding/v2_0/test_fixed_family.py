@@ -48,7 +48,7 @@ def test_flat_bits(count: int) -> None:
     check_contract(e.Flat(1, B0), [bits(values)], pa.array(values))
 
 
-def test_flat_bits_far_apart_are_gathered() -> None:
+def test_flat_bits_at_distant_rows_are_gathered() -> None:
     count = 8 * 1024 * 1024
     values = np.zeros(count, bool)
     wanted = np.array([3, 77, count // 2, count - 1])
@@ -311,13 +311,13 @@ def test_constant_refusals(value: bytes) -> None:
         page.decode(pa.int32(), Rows.between(0, 2))
 
 
-def test_encodings_that_hold_no_values() -> None:
+def test_encodings_without_values_are_refused() -> None:
     for encoding in (e.SimpleStruct(), e.List(e.Flat(64, B0), 2, 1)):
         with pytest.raises(FormatError, match=type(encoding).__name__):
             CODECS.decode(encoding, PageBuffers(1, ()), Rows.between(0, 1))
 
 
-def test_a_buffer_that_is_not_there() -> None:
+def test_missing_page_buffer_is_refused() -> None:
     page = PageInMemory.build(e.Flat(8, BufferRef(3, "column")), 2, [bytes(2)])
     with pytest.raises(FormatError, match="column buffer 3"):
         page.decode(pa.int8(), Rows.between(0, 2))

@@ -159,7 +159,7 @@ def test_fsst_contract() -> None:
     check_contract(encoding, buffers, expected, rounds=2)
 
 
-def test_fsst_that_was_not_worth_it_holds_plain_bytes() -> None:
+def test_fsst_page_without_compression_has_plain_bytes() -> None:
     encoding = Fsst(AB_NULL_C, symbol_table(used=False))
     check_contract(encoding, [u64(2, 6, 3), b"abc"], pa.array(["ab", None, "c"]), rounds=2)
 
@@ -201,14 +201,14 @@ def test_lists_decode_with_any_adjustment(adjustment: int) -> None:
     assert some.contents.indices().tolist() == [0, 1, 2, 3, 4]
 
 
-def test_list_offsets_stay_within_the_items() -> None:
+def test_list_offsets_beyond_the_items_are_refused() -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), 6, 4)
     page = PageInMemory.build(encoding, 4, [u64(2, 8, 2, 5)])
     with pytest.raises(FormatError, match="beyond"):
         run(decode_list(encoding, page.buffers, Rows.between(0, 4), CODECS), page.read)
 
 
-def test_items_under_null_lists_are_left_out() -> None:
+def test_list_parts_skip_items_under_null_lists() -> None:
     offsets = pa.array([0, 2, 4, 5], pa.int32())
     array = pa.ListArray.from_arrays(
         offsets, pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False])

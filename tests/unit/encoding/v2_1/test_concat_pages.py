@@ -86,5 +86,5 @@ LIST = FixedSizeListBlock(1, 1, numbers(1))
         (PageValues(numbers(0), numbers(7), Levels(None, None, ITEM)), page(numbers(1))),
     ],
 )
-def test_other_pages_stay_apart(left: PageValues, right: PageValues) -> None:
+def test_pages_of_different_layouts_are_not_joined(left: PageValues, right: PageValues) -> None:
     assert join_pages([left, right]) is None

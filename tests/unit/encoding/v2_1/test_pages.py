@@ -109,7 +109,7 @@ def test_flat_chunks() -> None:
     assert index.size_bytes > 0
 
 
-def test_a_range_of_rows_where_it_was_not_expected() -> None:
+def test_row_range_outside_the_estimated_chunks_takes_two_rounds() -> None:
     """The first chunks have few values and many bytes: they reach far beyond their share of the page."""
     numbers = np.arange(16 + 4096, dtype=np.int32)
     chunks = [chunk(0, numbers[at : at + 2].tobytes()) + bytes(30_000) for at in range(0, 16, 2)]
@@ -222,7 +222,7 @@ def test_full_zip_of_fixed_width() -> None:
     assert page.rounds == 1
 
 
-def test_full_zip_of_nothing_but_nulls() -> None:
+def test_full_zip_page_of_nulls() -> None:
     """Values of no bits: all that pylance 1.0.4 writes of fixed-size lists that are all NULL."""
     layout = FullZip(0, 1, 0, None, 3, 3, e.Constant(None), NULLABLE)
     page = Page(layout, 3, [b"\x01\x01\x01"])
@@ -289,7 +289,7 @@ def test_levels_in_runs() -> None:
     "data",
     [b"", b"\x02\0\0\0", struct.pack("<II", 1, 9) + b"x", struct.pack("<I", 1 << 31)],
 )
-def test_values_that_are_none(data: bytes) -> None:
+def test_invalid_constant_values_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="a value of"):
         parse_value(data)
 

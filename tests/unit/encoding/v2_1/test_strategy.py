@@ -87,7 +87,7 @@ def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
         (STRINGS, s.SHORT_BYTES, 2 * s.MOST_POINT_STRINGS),
     ],
 )
-def test_neighbours_that_are_numbers_or_strings(
+def test_strategy_for_adjacent_numbers_or_strings(
     layout: MiniBlock, row_bytes: int, most: int
 ) -> None:
     recipe = recipe_of(layout)
@@ -97,7 +97,7 @@ def test_neighbours_that_are_numbers_or_strings(
         assert s.for_chunks(*given) is chosen
 
 
-def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
+def test_strategy_joins_small_pages_read_whole() -> None:
     run_rows = s.rows_of_run(8)
     assert run_rows == s.RUN_BYTES // 8
     assert s.may_join_run(run_rows // s.SMALL_PAGES, run_rows // s.SMALL_PAGES, run_rows)
@@ -108,7 +108,7 @@ def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
     assert s.rows_of_run(1 << 30) == 1
 
 
-def test_strategy_limits_of_entries_and_kept_levels() -> None:
+def test_strategy_limits_of_entries_and_cached_levels() -> None:
     assert s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES))
     assert not s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES + 1))
     assert not s.reads_entries_at_once(single(2))
@@ -146,7 +146,7 @@ def test_describe() -> None:
     assert s.describe(single(0), [], 9, 1) == "nothing to read"
 
 
-def test_an_open_file_says_how_it_reads_a_field() -> None:
+def test_open_file_explains_its_strategy_per_field() -> None:
     store, rows = MemoryStore(), 100
     kind = pa.struct([("n", pa.int64()), ("w", pa.list_(pa.string()))])
     schema = schema_from_arrow(pa.schema([("c", kind)]))

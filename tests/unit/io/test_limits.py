@@ -24,7 +24,7 @@ def test_each_kind_of_store(uri: str, limits: object) -> None:
     assert open_store(uri).limits == limits
 
 
-def test_local_stores_have_none(tmp_path: object) -> None:
+def test_local_and_memory_stores_have_no_limits(tmp_path: object) -> None:
     assert open_store(str(tmp_path)).limits is None
     assert open_store("memory://").limits is None
 

@@ -87,13 +87,13 @@ def test_tail_reader_refuses_ranges_outside_the_object(
         reader.read([request_])
 
 
-def test_a_gather_cannot_multiply_a_small_object(reader: KnownEnd) -> None:
+def test_gather_of_repeated_ranges_above_the_limit_is_refused(reader: KnownEnd) -> None:
     starts = np.full(1 << 20, FIRST, np.int64)
     with pytest.raises(TooLargeError):
         reader.read([Gather(starts, starts + 324)])
 
 
-def test_it_pickles() -> None:
+def test_known_end_reader_pickles() -> None:
     memory = MemoryStore(uuid.uuid4().hex)
     memory.put("x", BODY)
     inner = memory.open("x")

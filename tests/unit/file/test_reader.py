@@ -150,7 +150,7 @@ def test_lists_over_pages_of_items() -> None:
         assert read(file, Rows.at(np.array(some))) == [[LISTS[row] for row in some]]
 
 
-def test_items_that_are_not_there() -> None:
+def test_list_items_beyond_the_column_are_refused() -> None:
     offsets = HandColumn([HandPage(1, e.List(e.Flat(64, B0), 9, 8), [longs(8)])])
     made = HandFile(
         pa.schema([("l", pa.list_(pa.int32()))]), 1, [offsets, HandColumn([flat_page(1, 2)])]
@@ -197,7 +197,7 @@ def test_threads_may_share_a_file() -> None:
         assert list(pool.map(lambda _: read(file), range(50))) == [[LISTS]] * 50
 
 
-def test_rows_that_the_file_does_not_have() -> None:
+def test_read_of_rows_columns_and_buffers_out_of_range_is_refused() -> None:
     file = HandFile(NUMBERS, 2, [HandColumn([flat_page(1, 2)])]).open()
     with pytest.raises(ArgumentError, match="rows up to 3 of a file that has 2"):
         read(file, Rows.between(0, 3))
@@ -246,7 +246,7 @@ def test_bad_footers(data: bytes, error: type[Exception], message: str) -> None:
     assert "x.lance" in str(raised.value)
 
 
-def test_every_mutant_gives_our_error_or_rows() -> None:
+def test_damaged_file_raises_typed_error_or_reads() -> None:
     data = bytes(lists_file().data)
     chance = random.Random(11)
     files = set()

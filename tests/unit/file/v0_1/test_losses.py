@@ -145,6 +145,6 @@ def test_losses_message_names_columns_and_counts() -> None:
     )
 
 
-def test_never_null_text_is_held() -> None:
+def test_required_text_column_has_no_losses() -> None:
     schema = pa.schema([pa.field("c", pa.string(), nullable=False)])
     assert written(pa.record_batch([pa.array(["", "a"])], schema)) == ({}, ["", "a"])

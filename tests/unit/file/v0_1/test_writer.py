@@ -139,7 +139,7 @@ def test_dictionaries_of_several_batches_become_one() -> None:
     assert read(file) == [["a", "b", "c", "a", "a"]]
 
 
-def test_dictionary_of_the_table_is_kept() -> None:
+def test_writer_0_1_uses_the_dictionary_of_the_table() -> None:
     known = {0: pa.array(["x", "y", "z"])}
     batch = batch_of(d=pa.array(["z", "x"]).dictionary_encode())
     file = written([batch], dictionaries=known)
@@ -178,7 +178,7 @@ def test_dictionary_of_more_values_than_its_indices_count() -> None:
         pa.binary(0),
     ],
 )
-def test_types_that_are_refused(data_type: pa.DataType) -> None:
+def test_writer_0_1_of_unsupported_type_is_refused(data_type: pa.DataType) -> None:
     with pytest.raises(UnsupportedError, match="'a'"):
         written([pa.record_batch([pa.nulls(1, data_type)], ["a"])])
 
@@ -190,7 +190,7 @@ def test_blobs_in_lists_are_refused() -> None:
         written([pa.record_batch([pa.nulls(1, schema.field(0).type)], schema=schema)])
 
 
-def test_a_writer_that_fails_leaves_nothing() -> None:
+def test_failed_writer_0_1_leaves_no_file() -> None:
     store = MemoryStore()
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int32(), nullable=False)]))
     writer = create_data_file(store.open_writer("failed"), schema, V0_1)

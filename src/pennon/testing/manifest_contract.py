@@ -108,7 +108,7 @@ class ManifestStoreContract:
         assert below.get_latest() == entry_of(1)
         assert self.manifests(f"{name}/tree/branch").get_latest() == entry_of(1)
 
-    def test_known_end_reader_pickles(self) -> None:
+    def test_it_pickles(self) -> None:
         """The copy is of the same table."""
         one, other = self.new_table()
         one.put_if_not_exists(entry_of(1))

@@ -154,7 +154,7 @@ def test_missing_page_table_of_many_groups_is_refused() -> None:
         read(many)
 
 
-def test_values_beyond_32_bit_offsets_are_read_in_parts() -> None:
+def test_false_positions_beyond_32_bit_offsets_are_refused() -> None:
     # Four rows claim the same gigabyte, which is not there: the halves are refused in turn.
     positions = np.array([0, 1 << 30], "<i8").tobytes() * 4
     table = [each for group in range(4) for each in (group * 16, 1)]

@@ -30,7 +30,7 @@ def test_large_room_is_of_arrows_pool() -> None:
     assert pa.total_allocated_bytes() == before
 
 
-def test_copies_lie_row_by_row() -> None:
+def test_copied_array_is_c_contiguous() -> None:
     values = np.arange(60_000, dtype="u4").reshape(200, 300)
     for some in (values, values.T, values[::2, 5:], values[:0]):
         copy = copied(some)
@@ -39,7 +39,7 @@ def test_copies_lie_row_by_row() -> None:
         assert not np.shares_memory(copy, values)
 
 
-def test_a_small_part_of_what_was_read_is_copied_to_be_kept() -> None:
+def test_small_slice_is_copied_before_it_is_retained() -> None:
     whole = np.arange(100_000)
     assert np.shares_memory(kept(whole[:60_000], whole.nbytes), whole)
     assert not np.shares_memory(kept(whole[:50_000], whole.nbytes), whole)

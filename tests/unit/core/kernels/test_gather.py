@@ -151,7 +151,7 @@ def test_rows_at_even_distances(fd: int, step: int) -> None:
     assert target.tobytes() == b"".join(FILE[at : at + 100].tobytes() for at in starts)
 
 
-def test_ranges_that_the_file_does_not_hold(fd: int) -> None:
+def test_gather_beyond_the_file_is_refused(fd: int) -> None:
     for size in (10, 100_000):
         starts, ends = columns([(0, 8), (len(FILE) - 5, len(FILE) - 5 + size)])
         with pytest.raises(EOFError):

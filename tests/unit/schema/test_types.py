@@ -66,7 +66,7 @@ def test_the_string_of_the_oracle(logical: str, arrow: pa.DataType) -> None:
         (pa.dictionary(pa.int8(), pa.int64(), ordered=True), "dict:int64:int8:false"),
     ],
 )
-def test_types_that_the_string_alone_does_not_give_back(arrow: pa.DataType, logical: str) -> None:
+def test_logical_type_of_nested_types(arrow: pa.DataType, logical: str) -> None:
     assert logical_type(arrow) == logical
 
 

@@ -29,7 +29,7 @@ def bound(condition: pc.Expression, kind: pa.DataType) -> Expression:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_finds_what_arrow_finds(kind: pa.DataType) -> None:
+def test_few_row_conditions_equal_arrow(kind: pa.DataType) -> None:
     values, v = values_of(kind), pc.field("v")
     a, b = values[3], values[5]
     conditions = [v == a, v != a, v < a, v <= a, v > a, v >= a, (v >= a) & (v < b) & (v != b)]

@@ -105,7 +105,7 @@ def test_as_in_sql(expression: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("expression", LEFT_TO_PYARROW, ids=str)
-def test_left_to_pyarrow(expression: Any) -> None:
+def test_unsupported_arrow_expressions_are_untranslated(expression: Any) -> None:
     assert from_arrow(expression, TABLE.schema) is None
 
 

@@ -98,7 +98,7 @@ def test_filter_with_failing_computation_is_an_argument_error(text: str) -> None
         rows(text)
 
 
-def test_trees_pickle_and_tell_what_they_need() -> None:
+def test_parsed_condition_pickles_and_lists_its_columns() -> None:
     condition = parse_filter(
         "i64 > 1 and case when s = 'a' then true else st.x = 4 end", BATCH.schema
     )
@@ -126,7 +126,9 @@ def test_columns_have_types() -> None:
         ("i < 950 and i > 948 and (s = 's949' or i / 0 = 1)", None),
     ],
 )
-def test_chains_are_evaluated_for_what_is_left(text: str, expected: list[int] | None) -> None:
+def test_condition_chain_is_evaluated_for_remaining_rows_only(
+    text: str, expected: list[int] | None
+) -> None:
     count = 1000
     batch = pa.record_batch(
         {

@@ -24,7 +24,7 @@ def test_many(step: int) -> None:
     check(values, random.integers(-3000, 3000, 2_000) * step)
 
 
-def test_numbers_of_one_place_stand_behind_one_another() -> None:
+def test_among_finds_numbers_with_colliding_hashes() -> None:
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     alike = np.array([n * inverse % (1 << 64) for n in range(1, 40)], np.uint64).view(np.int64)
     check(alike, alike[::2].copy())

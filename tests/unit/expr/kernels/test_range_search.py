@@ -38,7 +38,9 @@ def test_as_python(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np
     ("offsets", "wanted"),
     [([0, 4], b"a"), ([-1, 2], b"a"), ([0, 3, 1], b"a"), ([], b"a"), ([0, 3], b"")],
 )
-def test_offsets_that_leave_the_data_and_empty_texts(offsets: list[int], wanted: bytes) -> None:
+def test_string_search_with_wrong_offsets_or_empty_text_is_refused(
+    offsets: list[int], wanted: bytes
+) -> None:
     data = np.frombuffer(b"abc", np.uint8)
     for find in (find_in_strings, find_equal_strings):
         with pytest.raises(ValueError, match=r"offsets|empty"):

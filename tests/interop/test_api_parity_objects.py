@@ -232,7 +232,7 @@ def _parameters(module: Any, path: str) -> dict[str, inspect.Parameter]:
 
 
 @pytest.mark.parametrize("path", SAME_ARGUMENTS)
-def test_arguments(path: str) -> None:
+def test_parameters_and_defaults_equal_those_of_pylance(path: str) -> None:
     """What may be passed by position may be so here, and every keyword is known or caught."""
     theirs, ours = (_parameters(module, path) for module in MODULES)
     rest = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours.values())
@@ -299,7 +299,7 @@ def _shared(module: Any, folder: Path) -> list[object]:
     return [*found, repr(module.Session(1, 2))]
 
 
-def test_sessions(tmp_path: Path) -> None:
+def test_session_sizes_equal_pylance(tmp_path: Path) -> None:
     theirs, ours = (_shared(module, tmp_path / module.__name__) for module in MODULES)
     assert ours[:-1] == theirs[:-1]
     assert (

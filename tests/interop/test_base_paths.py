@@ -51,7 +51,7 @@ def write(lib: Any, folder: Path, **trusted: Any) -> tuple[dict[str, int], list[
     return files_of(folder), ids_of(made)
 
 
-def test_as_pylance_does(tmp_path: Path) -> None:
+def test_base_path_tables_equal_those_of_pylance(tmp_path: Path) -> None:
     ours = write(pennon, tmp_path / "ours", trusted_bases=[tmp_path / "ours"])
     theirs = write(lance, tmp_path / "theirs")
     assert ours == theirs
@@ -63,7 +63,7 @@ def test_as_pylance_does(tmp_path: Path) -> None:
         assert mine.count_rows() == 12
 
 
-def test_changes_of_such_tables(tmp_path: Path) -> None:
+def test_changes_of_base_path_tables_write_to_the_root(tmp_path: Path) -> None:
     """What is changed is written into the table's own folder."""
     write(pennon, tmp_path, trusted_bases=[tmp_path])
     uri = str(tmp_path / "t")

@@ -80,7 +80,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_same_as_pylance(name: str, tmp_path: Path) -> None:
+def test_lists_of_blobs_equal_those_of_pylance(name: str, tmp_path: Path) -> None:
     table = TABLES[name]()
     theirs = written(lance, table, tmp_path / "theirs")
     ours = written(pennon, table, tmp_path / "ours")

@@ -362,7 +362,7 @@ DAMAGE: dict[str, tuple[bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
+def test_damaged_blob_descriptions_are_refused(name: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     pennon.write_dataset(blobs([b"ab", b"packed", b"D" * 40], **SMALL), uri)
     (file,) = (tmp_path / "t" / "data").glob("*.lance")

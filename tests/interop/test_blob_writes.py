@@ -78,7 +78,9 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
 
 @pytest.mark.parametrize("rows_per_file", [1 << 20, 4])
 @pytest.mark.parametrize("name", TABLES)
-def test_the_same_as_pylance(name: str, rows_per_file: int, tmp_path: Path) -> None:
+def test_written_blob_columns_equal_those_of_pylance(
+    name: str, rows_per_file: int, tmp_path: Path
+) -> None:
     table = TABLES[name]()
     options = {"max_rows_per_file": rows_per_file}
     theirs = written(lance, table, tmp_path / "theirs", **options)
@@ -128,7 +130,7 @@ WRONG_BLOBS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_BLOBS)
-def test_wrong_blobs(name: str) -> None:
+def test_invalid_blobs_are_refused_as_in_pylance(name: str) -> None:
     with pytest.raises(Exception) as theirs:
         WRONG_BLOBS[name](lance)
     with pytest.raises(type(theirs.value)):
@@ -157,7 +159,7 @@ WAYS: dict[str, Callable[[Any, Path], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_blobs_outside(way: str, outside: Path, tmp_path: Path) -> None:
+def test_external_blobs_are_written_as_in_pylance(way: str, outside: Path, tmp_path: Path) -> None:
     table = blobs(_places(outside), **SMALL)
     options = [WAYS[way](module, outside) for module in (lance, pennon)]
     theirs = written(lance, table, tmp_path / "theirs", **options[0])
@@ -221,7 +223,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, tmp_path: Path) -> None:
+def test_blob_writes_refused_by_pylance_are_refused(name: str, tmp_path: Path) -> None:
     value, options = REFUSED[name]
     for module, kind in ((lance, Exception), (pennon, LanceError)):
         with pytest.raises(kind):
@@ -258,7 +260,7 @@ WRONG_TABLES: dict[str, Callable[[], pa.Table]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_TABLES)
-def test_wrong_tables(name: str, tmp_path: Path) -> None:
+def test_invalid_blob_tables_are_refused_as_in_pylance(name: str, tmp_path: Path) -> None:
     options = {"allow_external_blob_outside_bases": True}
     for module, kind in ((lance, Exception), (pennon, LanceError)):
         with pytest.raises(kind):

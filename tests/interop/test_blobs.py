@@ -81,7 +81,7 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAKES)
-def test_takes(name: str, uri: str) -> None:
+def test_take_blobs_equals_pylance(name: str, uri: str) -> None:
     theirs, ours = TAKES[name](lance.dataset(uri)), TAKES[name](pennon.dataset(uri))
     assert ours == theirs
     if isinstance(ours, pa.Table):
@@ -107,7 +107,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, uri: str) -> None:
+def test_invalid_blob_takes_are_refused_as_in_pylance(name: str, uri: str) -> None:
     with pytest.raises(Exception) as theirs:
         REFUSED[name](lance.dataset(uri))
     with pytest.raises(type(theirs.value)) as ours:
@@ -172,7 +172,7 @@ FILES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("buffer_size", [0, 4, 1 << 19])
 @pytest.mark.parametrize("name", FILES)
-def test_files(name: str, buffer_size: int, tmp_path: Path) -> None:
+def test_blob_file_methods_equal_pylance(name: str, buffer_size: int, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(TABLE, uri, data_storage_version="2.1")
     options: dict[str, Any] = {"indices": [5], "buffer_size": buffer_size}
@@ -188,7 +188,7 @@ def test_files(name: str, buffer_size: int, tmp_path: Path) -> None:
     assert isinstance(ours, io.BufferedIOBase)
 
 
-def test_deleted_rows(uri: str) -> None:
+def test_take_blobs_of_deleted_rows_equals_pylance(uri: str) -> None:
     lance.dataset(uri).delete("i = 1 or i = 3")
     theirs, ours = lance.dataset(uri), pennon.dataset(uri)
     indices = range(5)
@@ -332,7 +332,7 @@ def test_thresholds_of_version_2(tmp_path: Path) -> None:
         assert shown[0].schema.equals(shown[1].schema, check_metadata=True)
 
 
-def test_all_kinds_of_version_2_were_there(uri_v2: str) -> None:
+def test_blob_test_table_has_all_kinds_of_version_2(uri_v2: str) -> None:
     kinds = pennon.dataset(uri_v2).to_table(columns=["b.kind"])["b.kind"].to_pylist()
     assert set(kinds) == {None, 0, 1, 2}
 

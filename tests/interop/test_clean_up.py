@@ -55,7 +55,7 @@ def path(tmp_path: Path) -> Path:
         {},
     ],
 )
-def test_both_would_take_the_same(path: Path, policy: dict[str, Any]) -> None:
+def test_clean_up_candidates_equal_pylance(path: Path, policy: dict[str, Any]) -> None:
     given = {**policy, "include_files": True, "max_files": 500}
     theirs = lance.dataset(path).explain_cleanup_old_versions(**given)
     ours = pennon.dataset(path).explain_cleanup_old_versions(**given)

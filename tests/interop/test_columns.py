@@ -217,7 +217,7 @@ def _lineage(dataset: Any) -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_changes(twins: Twins, change: Change) -> None:
+def test_column_changes_equal_pylance(twins: Twins, change: Change) -> None:
     """Schema, ids, files and rows are the same."""
     assert twins.both(change) == ("done", "done")
     twins.check()
@@ -232,7 +232,7 @@ def test_columns_of_nulls(twins: Twins, change: Change) -> None:
 
 
 @pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
-def test_refusals(twins: Twins, change: Change) -> None:
+def test_column_changes_refused_by_pylance_are_refused(twins: Twins, change: Change) -> None:
     """What pylance refuses, so does Pennon, and no version is made."""
     assert twins.both(change) == ("failed", "failed")
     twins.check()
@@ -327,7 +327,7 @@ ROUND: tuple[Change, ...] = (
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_in_turn(twins: Twins, first: int) -> None:
+def test_column_changes_in_turn_with_pylance(twins: Twins, first: int) -> None:
     """Each makes every other version of one table; the other table is made by pylance alone."""
     uri = twins.ours.uri
     for number, change in enumerate(ROUND):
@@ -396,7 +396,7 @@ def test_update_columns_commit_equals_pylance_but_for_row_versions(twins: Twins)
         assert [{**row, name: 0} for row in ours] == [{**row, name: 0} for row in theirs]
 
 
-def test_replaced_data(twins: Twins) -> None:
+def test_data_replacement_is_committed_by_both(twins: Twins) -> None:
     """A file that we write for a column of NULLs, or instead of one, both libraries put in."""
     if twins.ours.data_storage_version == "0.1":
         return
@@ -413,7 +413,7 @@ def test_replaced_data(twins: Twins) -> None:
     twins.check()
 
 
-def test_merged_fragments(twins: Twins) -> None:
+def test_fragments_with_merged_columns_are_committed_by_pylance(twins: Twins) -> None:
     """Fragments that we wrote columns for, one by one, pylance commits as a merge."""
     made = [f.merge_columns({"z": "a * 3"}) for f in twins.ours.get_fragments()]
     fragments = [lance.FragmentMetadata.from_json(_json(fragment)) for fragment, _ in made]

@@ -87,7 +87,7 @@ def _plain(text: str) -> Any:
 
 
 @pytest.mark.parametrize(("version", "stable"), VERSIONS)
-def test_in_turn_on_one_table(tmp_path: Path, version: str, stable: bool) -> None:
+def test_compaction_in_turn_with_pylance(tmp_path: Path, version: str, stable: bool) -> None:
     table(tmp_path, [10, 10], version, stable=stable)
     whole = rows(0, 20).drop_columns(["l", "v"] if version == "0.1" else [])
     for turn in range(4):
@@ -120,7 +120,7 @@ def test_in_turn_on_one_table(tmp_path: Path, version: str, stable: bool) -> Non
         },
     ),
 )
-def test_both_choose_the_same(
+def test_compaction_choice_equals_pylance(
     tmp_path_factory: pytest.TempPathFactory,
     sizes: list[tuple[int, int]],
     target: int,

@@ -224,7 +224,9 @@ def _may_be_any_bits(t: pa.DataType) -> bool:
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("name", ENCODED)
-def test_damage(name: str, version: Any, tmp_path: Path) -> None:
+def test_damaged_2_1_encodings_raise_typed_errors_or_read(
+    name: str, version: Any, tmp_path: Path
+) -> None:
     path, chance = tmp_path / "x.lance", random.Random(name)
     table = _table(ENCODED[name], CHUNK + 1)
     size = write(

@@ -51,7 +51,7 @@ def entry(folder: str) -> Index:
     return next(index for index in indices if index.name == FRAGMENT_REUSE)
 
 
-def test_both_go_on_from_the_other(tmp_path: Path) -> None:
+def test_deferred_remap_alternates_with_pylance(tmp_path: Path) -> None:
     tables, folder = Tables(77), str(tmp_path / "t.lance")
     indexed(folder, tables)
     pennon.dataset(folder).delete("id % 7 = 3")
@@ -113,7 +113,7 @@ def test_fragment_reuse_entry_equals_that_of_pylance(tmp_path: Path) -> None:
     assert (ours.field_ids, ours.index_version) == (theirs.field_ids, theirs.index_version)
 
 
-def test_no_entry_without_an_index(tmp_path: Path) -> None:
+def test_deferred_remap_without_index_makes_no_entry(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(Tables(1).rows(30), folder, max_rows_per_file=10)
     put_off(folder)
@@ -176,7 +176,7 @@ def test_results_of_the_other_are_committed(tmp_path: Path, planned_by: str) -> 
 # --- beside other commits -------------------------------------------------------------------------
 
 
-def test_two_at_a_time_both_count(tmp_path: Path) -> None:
+def test_concurrent_deferred_compactions_are_both_committed(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(80), pa.int64())})
     made = lance.write_dataset(data, folder, max_rows_per_file=10)
@@ -263,7 +263,7 @@ def test_deferred_compaction_after_concurrent_delete_is_a_conflict(tmp_path: Pat
     assert pennon.dataset(folder).count_rows("k < 10") == 9
 
 
-def test_random_histories(tmp_path: Path) -> None:
+def test_deferred_remap_in_random_histories(tmp_path: Path) -> None:
     tables, folder = Tables(900), str(tmp_path / "t.lance")
     indexed(folder, tables)
     rng = random.Random(3)

@@ -233,7 +233,7 @@ def test_encoding_hint_with_invalid_number_is_ignored(
             assert _shown(folder / "x.lance") == _shown(theirs) == RUNS
 
 
-def test_metadata_of_the_field_around_counts_for_its_items(folder: Path) -> None:
+def test_encoding_hint_of_a_list_applies_to_its_items(folder: Path) -> None:
     texts: Any = COLUMNS["text"]
     lists = pa.ListArray.from_arrays(pa.array([0, 7, ROWS], pa.int32()), texts)
     write(folder / "x.lance", pa.table([lists], _schema(lists, {"compression": "zstd"})))

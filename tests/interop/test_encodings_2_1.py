@@ -192,7 +192,9 @@ FORCED = {
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_forced(newest: Oracle, name: str, tmp_path: Path) -> None:
+def test_every_encoding_of_pylance_at_2_1_is_read(
+    newest: Oracle, name: str, tmp_path: Path
+) -> None:
     case = FORCED[name]
     store = CountingStore(open_store(tmp_path))
     for version in case.versions:

@@ -104,7 +104,7 @@ def test_file_0_1_of_pennon_is_read_by_pylance(oracle: Oracle, seeds: range, fol
 
 @blocks
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_the_same_bytes(newest: Oracle, seeds: range, folder: Path) -> None:
+def test_file_0_1_bytes_equal_those_of_pylance(newest: Oracle, seeds: range, folder: Path) -> None:
     """Pages, page table, statistics and dictionaries; the manifest behind them names its writer."""
     for seed in seeds:
         table = whole(case_of(newest, seed).table)

@@ -22,7 +22,7 @@ BATCH = TABLE.to_batches()[0]
 AT_ONCE = 50
 
 
-def test_the_same_values(newest: Oracle, tmp_path: Path) -> None:
+def test_function_values_equal_pylance(newest: Oracle, tmp_path: Path) -> None:
     """A scan of many columns at once; literals stay within one batch."""
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri)
@@ -112,7 +112,7 @@ def test_results_are_bounded(text: str) -> None:
         evaluate(parse_column(text, TABLE.schema), BATCH)
 
 
-def test_each_row_has_a_value_of_its_own() -> None:
+def test_random_and_uuid_differ_by_row() -> None:
     for text in ("random()", "uuid()"):
         found = evaluate(parse_column(text, TABLE.schema), BATCH).to_pylist()
         assert len(set(found)) == BATCH.num_rows
@@ -135,7 +135,7 @@ def test_computed_columns_of_takes(newest: Oracle, tmp_path: Path) -> None:
         dataset.take([1], columns={"x": "nosuch + 1"})
 
 
-def test_zeros(newest: Oracle, tmp_path: Path) -> None:
+def test_comparisons_of_signed_zeros_beside_pylance(newest: Oracle, tmp_path: Path) -> None:
     """One zero equals another, beside a column as beside a literal."""
     zeros = [[x, y] for x in (0.0, -0.0) for y in (0.0, -0.0)]
     table = pa.table({"a": [x for x, _ in zeros], "b": [y for _, y in zeros]})

@@ -15,7 +15,9 @@ from tests.interop.indexed_tables import Tables, differences, grow
 
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_random_tables_and_conditions(tmp_path: Path, version: str, *, stable: bool) -> None:
+def test_index_read_of_random_tables_and_conditions(
+    tmp_path: Path, version: str, *, stable: bool
+) -> None:
     tables = Tables(int(stable))
     folder = str(tmp_path / "t.lance")
     grow(folder, tables, version, stable=stable, makers=[lance])
@@ -24,7 +26,7 @@ def test_random_tables_and_conditions(tmp_path: Path, version: str, *, stable: b
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_many_tables_and_conditions(tmp_path: Path) -> None:
+def test_index_read_of_many_random_tables_and_conditions(tmp_path: Path) -> None:
     wrong = []
     for seed in range(1000, 1042):
         version, stable = ("2.0", "2.1", "2.2")[seed % 3], seed % 2 == 0

@@ -173,7 +173,7 @@ CHANGES: dict[str, list[Callable[[str], None]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_queries_after(uri: str, name: str) -> None:
+def test_queries_after_changes_of_indexed_table_by_pennon(uri: str, name: str) -> None:
     check(uri)
     for change in CHANGES[name]:
         change(uri)

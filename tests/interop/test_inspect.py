@@ -92,7 +92,9 @@ def test_inspect_names_each_encoding(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("rows", [0, 1, 3_000])
-def test_whole_files(version: str, rows: int, tmp_path: Path) -> None:
+def test_inspect_covers_every_byte_of_pylance_files(
+    version: str, rows: int, tmp_path: Path
+) -> None:
     table = everything().slice(0, rows)
     found, _ = inspected(tmp_path, write(tmp_path, table, version, 4_096))
     assert found.rows == rows

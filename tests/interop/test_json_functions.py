@@ -61,7 +61,7 @@ def _compare(rows: list[str | None], texts: list[str], name: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["json_extract", "json_exists", "json_array_length"])
-def test_paths(function: str) -> None:
+def test_json_path_functions_equal_pylance(function: str) -> None:
     _compare(ROWS, [f"{function}(j, '{path}')" for path in _split(PATHS)], function)
 
 
@@ -81,7 +81,7 @@ def test_keys_and_items() -> None:
     _compare(ROWS, texts, "keys")
 
 
-def test_conditions() -> None:
+def test_json_functions_in_conditions() -> None:
     rows = [json.dumps({"user": {"name": name, "age": age}}) for name, age in (("A", 3), ("B", 9))]
     table = pennon.write_dataset(
         {"id": [1, 2, 3], "j": pa.array([*rows, None], pa.json_())}, "memory://c"

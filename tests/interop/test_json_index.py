@@ -67,7 +67,9 @@ def plan(folder: str, condition: str) -> str:
 @pytest.mark.parametrize("maker", [lance, pennon], ids=["theirs", "ours"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("of", GETS)
-def test_random_values(tmp_path: Path, kind: str, of: str, maker: Any) -> None:
+def test_json_index_with_random_values_and_conditions(
+    tmp_path: Path, kind: str, of: str, maker: Any
+) -> None:
     if kind == "ngram" and of != "string":
         return
     folder, rng = str(tmp_path / "t.lance"), random.Random(kind + of)

@@ -118,7 +118,7 @@ def test_every_type_of_pylance_at_2_0_is_read_by_both(
     assert not found, "\n".join(found)
 
 
-def test_json(newest: Oracle, folder: Path) -> None:
+def test_json_column_at_2_0_is_read_by_both(newest: Oracle, folder: Path) -> None:
     texts = [
         '{"b": [1, 2.5, "x", null, true], "a": {}}',
         None,

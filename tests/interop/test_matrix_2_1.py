@@ -117,7 +117,7 @@ def test_every_type_of_pylance_at_2_1_and_2_2_is_read(
 def test_every_type_of_pennon_at_2_2_is_read_by_pylance(
     newest: Oracle, nulls: str, rows: int, folder: Path
 ) -> None:
-    """At 2.2; `test_write_2_1.test_every_type` does the same for 2.1."""
+    """Version 2.1 is tested in `test_write_2_1`."""
     tables = tables_of(nulls, rows, "2.2")
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     for name, table in tables.items():

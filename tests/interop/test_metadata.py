@@ -65,7 +65,7 @@ def everything() -> pa.Table:
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_each_encoding(name: str, tmp_path: Path) -> None:
+def test_file_metadata_of_each_encoding_equals_pylance(name: str, tmp_path: Path) -> None:
     case = FORCED[name]
     array = case.make(ROWS)
     table = pa.table([array], schema=pa.schema([_field(case, array)]))

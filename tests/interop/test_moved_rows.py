@@ -59,7 +59,7 @@ def check(folder: str, tables: Tables, conditions: int = 12) -> None:
     assert listed(ours) == listed(theirs)
 
 
-def test_once_and_twice_and_grown(tmp_path: Path) -> None:
+def test_index_after_repeated_deferred_compactions_and_appends(tmp_path: Path) -> None:
     tables, folder = Tables(31), str(tmp_path / "t.lance")
     indexed(folder, tables)
     lance.dataset(folder).delete("id % 7 = 3")
@@ -95,7 +95,7 @@ def test_index_after_deferred_compaction_reads_only_matching_rows(tmp_path: Path
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_random_histories(tmp_path: Path, seed: int) -> None:
+def test_index_after_deferred_compactions_in_random_histories(tmp_path: Path, seed: int) -> None:
     tables, folder = Tables(500 + seed), str(tmp_path / "t.lance")
     indexed(folder, tables)
     rng = random.Random(seed)

@@ -63,7 +63,7 @@ def equal_but_for_ties(mine: pa.Table, theirs: pa.Table, tolerance: float, case:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_tables(tmp_path: Path, seed: int) -> None:
+def test_nearest_on_random_tables_equals_pylance(tmp_path: Path, seed: int) -> None:
     rng, pick = np.random.default_rng(seed), random.Random(seed)
     kind = pick.choice([*FLOATS, "float32", "uint8"])
     rows, size = pick.choice([30, 200, 700]), pick.choice([1, 3, 8, 24, 67])
@@ -221,7 +221,9 @@ def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> N
     ],
     ids=str,
 )
-def test_both_refuse(tmp_path: Path, rows: pa.Table, change: dict[str, Any]) -> None:
+def test_invalid_nearest_options_are_refused_as_in_pylance(
+    tmp_path: Path, rows: pa.Table, change: dict[str, Any]
+) -> None:
     mine, theirs = both(tmp_path, rows)
     nearest = {"column": "vec", "q": [1, 2, 3, 4], "k": 3, **change}
     with pytest.raises((ValueError, TypeError)) as expected:

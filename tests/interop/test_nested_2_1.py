@@ -91,7 +91,7 @@ def test_nested_2_1_rows_deleted_by_pylance_are_skipped(
 
 
 @blocks(IN_EVERY_RUN_OF_MIDDLE)
-def test_both_ways_with_the_older_oracle(
+def test_nested_2_1_is_read_in_both_directions_with_older_pylance(
     oracles: dict[str, Oracle], seeds: range, folder: Path
 ) -> None:
     oracle = oracles[MIDDLE]

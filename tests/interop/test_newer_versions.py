@@ -41,14 +41,14 @@ def test_the_default_of_pylance_reads(uri: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["2.3", "next"])
-def test_2_3_is_another_format(newest: Oracle, name: str, folder: Path) -> None:
+def test_file_version_2_3_is_not_readable_as_2_2(newest: Oracle, name: str, folder: Path) -> None:
     """Its pages are of a kind of their own (PlanarLayout)."""
     newest.write(folder / "t", TABLE, data_storage_version=name)
     assert b"PlanarLayout" in _data_file(folder / "t").read_bytes()
     _check_refused(folder / "t", r"2\.3")
 
 
-def test_2_3_describes_the_same_pages_in_another_way(newest: Oracle, folder: Path) -> None:
+def test_file_version_2_3_has_the_page_bytes_of_2_2(newest: Oracle, folder: Path) -> None:
     """What both versions encode alike has the same bytes, up to the global buffers and what follows."""
     rows = [[number * 7919 % 1009, None][: number % 3] for number in range(5000)]
     table = pa.table({"c": pa.array(rows, pa.list_(pa.int64()))})

@@ -46,7 +46,9 @@ Written = tuple[str, pa.Table, list[Read], Path, Path]
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_nested_tables(oracles: dict[str, Oracle], first: int, folder: Path) -> None:
+def test_nested_2_2_tables_are_read_by_old_releases(
+    oracles: dict[str, Oracle], first: int, folder: Path
+) -> None:
     _check(oracles, _nested(oracles[NEWEST], range(first, first + BLOCK), folder))
 
 
@@ -62,7 +64,9 @@ def test_nested_tables_in_small_pages(oracles: dict[str, Oracle], first: int, fo
 
 @pytest.mark.parametrize("rows", [9, 1030])
 @pytest.mark.parametrize("nulls", NULLS)
-def test_every_type(oracles: dict[str, Oracle], nulls: str, rows: int, folder: Path) -> None:
+def test_every_type_at_2_2_is_read_by_old_releases(
+    oracles: dict[str, Oracle], nulls: str, rows: int, folder: Path
+) -> None:
     _check(oracles, _of_a_type_each(oracles[NEWEST], nulls, rows, folder))
 
 

@@ -55,7 +55,7 @@ def uri(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("writer", BOTH)
-def test_both_show_the_same_tags(uri: str, writer: ModuleType) -> None:
+def test_tag_listings_equal_pylance(uri: str, writer: ModuleType) -> None:
     dataset = writer.dataset(uri)
     dataset.tags.create("first", 1)
     dataset.tags.create("here")
@@ -120,7 +120,9 @@ def test_errors_are_the_oracles(uri: str) -> None:
 
 @pytest.mark.parametrize("appender", BOTH)
 @pytest.mark.parametrize("maker", BOTH)
-def test_branches(uri: str, maker: ModuleType, appender: ModuleType) -> None:
+def test_branches_are_read_and_changed_by_both(
+    uri: str, maker: ModuleType, appender: ModuleType
+) -> None:
     """A branch of one library is read, appended to, deleted from and branched by the other."""
     branch = maker.dataset(uri).create_branch("dev/one", 1)
     assert (branch.version, _values(branch)) == (1, list(range(10)))
@@ -191,7 +193,9 @@ def test_a_branch_without_its_name_is_finished(uri: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("reference", [1, "tagged", ("dev", None), (None, None)])
 @pytest.mark.parametrize("maker", BOTH)
-def test_shallow_clones(uri: str, tmp_path: Path, maker: ModuleType, reference: Any) -> None:
+def test_shallow_clones_are_read_and_changed_by_both(
+    uri: str, tmp_path: Path, maker: ModuleType, reference: Any
+) -> None:
     source = maker.dataset(uri)
     pennon.write_dataset(_table(40), source.create_branch("dev").uri, mode="append")
     source.tags.create("tagged", 2)
@@ -243,7 +247,9 @@ def test_a_branch_moves_with_its_table(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("maker", BOTH)
-def test_deep_clones(uri: str, tmp_path: Path, maker: ModuleType) -> None:
+def test_deep_clones_are_read_and_changed_by_both(
+    uri: str, tmp_path: Path, maker: ModuleType
+) -> None:
     source = maker.dataset(uri)
     source.delete("a = 3 OR a = 15")
     branch = source.create_branch("dev")

@@ -72,7 +72,7 @@ def _random_scan(chance: random.Random) -> dict[str, Any]:
     return {name: value for name, value in scan.items() if value is not None}
 
 
-def test_random_scans(newest: Oracle, uri: str) -> None:
+def test_random_scan_options_equal_pylance(newest: Oracle, uri: str) -> None:
     chance = random.Random(4)
     scans = [_random_scan(chance) for _ in range(250)]
     compared = 0
@@ -100,7 +100,7 @@ ORDERINGS: list[list[list[Any]]] = [
 @pytest.mark.parametrize(
     "bounds", [{}, {"limit": 9}, {"limit": 5, "offset": 20}, {"offset": 200}, {"filter": "i32 > 1"}]
 )
-def test_order(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
+def test_order_by_equals_pylance(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
     """Rows that are equal may come in any order there, so only what they are sorted by is compared."""
     scans = [
         {"columns": [name for name, *_ in keys], "order_by": keys, **bounds} for keys in ORDERINGS
@@ -128,7 +128,7 @@ def test_order_by_column_outside_the_projection(uri: str) -> None:
         assert {batch.num_rows for batch in batches[:-1]} == {4}
 
 
-def test_no_order(uri: str) -> None:
+def test_invalid_order_by_is_refused(uri: str) -> None:
     dataset = pennon.dataset(uri)
     for column in ("li", "st"):
         with pytest.raises(UnsupportedError, match="cannot be sorted"):
@@ -141,7 +141,9 @@ def test_no_order(uri: str) -> None:
 
 @pytest.mark.parametrize("filter", [None, "i32 > 1", "i64 = 13"])
 @pytest.mark.parametrize("bounds", [{}, {"limit": 30, "offset": 80}])
-def test_deleted_rows(newest: Oracle, uri: str, filter: str | None, bounds: dict[str, int]) -> None:
+def test_include_deleted_rows_equals_pylance(
+    newest: Oracle, uri: str, filter: str | None, bounds: dict[str, int]
+) -> None:
     """Where the filter is first, the oracle refuses what ours does, unless all columns are early."""
     options: dict[str, Any] = {"include_deleted_rows": True, **bounds}
     options |= {"filter": filter, "late_materialization": False} if filter else {}

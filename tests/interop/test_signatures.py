@@ -94,7 +94,7 @@ def test_signatures_have_the_parameter_names_of_pylance() -> None:
         (lance.file.LanceFileWriter.__init__, pennon.file.LanceFileWriter.__init__),
     ],
 )
-def test_no_option_of_pylance_is_called_misspelt(theirs: Any, ours: Any) -> None:
+def test_unsupported_options_of_pylance_are_named_in_errors(theirs: Any, ours: Any) -> None:
     for name in named(theirs) - named(ours):
         with pytest.raises(UnsupportedError, match=f"'{name}' is not supported yet"):
             refuse({name: "set"}, ours)

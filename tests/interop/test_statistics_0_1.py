@@ -95,7 +95,7 @@ def table_of(seed: int) -> pa.Table:
         pytest.param(range(FAST, TABLES), id="the rest", marks=pytest.mark.slow),
     ],
 )
-def test_the_same_statistics(newest: Oracle, seeds: range, tmp_path: Path) -> None:
+def test_statistics_0_1_equal_pylance(newest: Oracle, seeds: range, tmp_path: Path) -> None:
     """240 columns, and 576 with the slow ones."""
     compared = 0
     for seed in seeds:

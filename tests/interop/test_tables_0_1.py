@@ -101,7 +101,7 @@ def test_field_ids_out_of_order_are_read_reported_and_repaired(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ids", [[0, 1, 2], [-2, 1, 2], [0, -2, 2], [-2, -2, 2]])
-def test_both_find_ids_with_tombstones_whole(tmp_path: Path, ids: list[int]) -> None:
+def test_field_ids_with_tombstones_are_valid_in_both(tmp_path: Path, ids: list[int]) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1], "b": [2], "c": [3]})
     pennon.write_dataset(rows, uri, data_storage_version="legacy")
@@ -111,7 +111,7 @@ def test_both_find_ids_with_tombstones_whole(tmp_path: Path, ids: list[int]) -> 
 
 
 @pytest.mark.parametrize("ids", [[1, 0, 2], [0, 2, 1], [0, 1, 1], [2, -2, 1], [0, -2, 0]])
-def test_both_refuse_ids_out_of_order(tmp_path: Path, ids: list[int]) -> None:
+def test_field_ids_out_of_order_are_refused_by_both(tmp_path: Path, ids: list[int]) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1], "b": [2], "c": [3]})
     pennon.write_dataset(rows, uri, data_storage_version="legacy")

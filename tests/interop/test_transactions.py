@@ -89,7 +89,7 @@ def wire(uri: str) -> bytes:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("lib", [pennon, lance], ids=["ours", "theirs"])
-def test_both_show_the_same(uri: str, lib: Any, name: str) -> None:
+def test_transactions_are_shown_as_in_pylance(uri: str, lib: Any, name: str) -> None:
     if lib is lance and name == "reserve_fragments":
         lance.dataset(uri).optimize.compact_files()  # reserves, then rewrites
         shown = pennon.dataset(uri).read_transaction(VERSION + 1)
@@ -134,7 +134,7 @@ def test_the_newest_transactions(uri: str) -> None:
     assert pennon.dataset(uri).get_transactions(0) == []
 
 
-def test_batches(uri: str) -> None:
+def test_commit_batch_of_appends(uri: str) -> None:
     ops = pennon.LanceOperation
     new = [Writer(pennon, uri)._write(range(first, first + 3)) for first in (100, 200)]
     transactions = [pennon.Transaction(VERSION - n, ops.Append([f])) for n, f in enumerate(new)]
@@ -147,7 +147,7 @@ def test_batches(uri: str) -> None:
             pennon.LanceDataset.commit_batch(uri, wrong)
 
 
-def test_detached_versions(uri: str) -> None:
+def test_detached_versions_are_opened_by_both(uri: str) -> None:
     """They are no newest version, in no list, and both libraries open and continue them."""
     append = pennon.LanceOperation.Append([Writer(pennon, uri)._write(range(100, 103))])
     theirs = lance.LanceOperation.Append([Writer(lance, uri)._write(range(200, 203))])

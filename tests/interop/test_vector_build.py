@@ -105,7 +105,7 @@ def test_types_and_versions(tmp_path: Path, kind: str, version: str) -> None:
         assert "ANN" in plan.explain_plan(), index
 
 
-def test_bits(tmp_path: Path) -> None:
+def test_hamming_index_of_bits_equals_pylance(tmp_path: Path) -> None:
     table = VectorTable.of(2000, seed=6, kind="uint8")
     ours, theirs = two_tables(tmp_path, table)
     for dataset in (pennon.dataset(ours), lance.dataset(theirs)):
@@ -198,7 +198,7 @@ def check(uri: str, table: VectorTable, metric: str, alive: np.ndarray, least: f
     assert recall(near, right) > least
 
 
-def test_new_rows_of_dot_are_as_far_as_old_ones(tmp_path: Path) -> None:
+def test_dot_index_distances_of_appended_rows(tmp_path: Path) -> None:
     table = VectorTable.of(4000, seed=11)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(0, 2000), uri)
@@ -219,7 +219,7 @@ def test_new_rows_of_dot_are_as_far_as_old_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_in_turns_with_pylance(tmp_path: Path, *, stable: bool) -> None:
+def test_vector_index_built_in_turns_with_pylance(tmp_path: Path, *, stable: bool) -> None:
     """Codes of PQ are pylance's own here, whose training takes no seed."""
     table = VectorTable.of(4000, seed=21)
     uri = str(tmp_path / "t.lance")

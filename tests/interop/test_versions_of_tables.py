@@ -127,7 +127,9 @@ def test_files_of_2_2_in_a_table_of_2_3(tmp_path: Path) -> None:
     ("version", "then"),
     [("0.1", "0.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.2"), ("2.3", "2.2")],
 )
-def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
+def test_overwrite_keeps_the_file_version_if_writable(
+    version: Any, then: str, tmp_path: Path
+) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version=version)
     written = pennon.write_dataset(PLAIN, uri, mode="overwrite")

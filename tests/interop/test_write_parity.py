@@ -44,7 +44,7 @@ versions = pytest.mark.parametrize("version", ["2.0", "2.1"])
 
 @versions
 @pytest.mark.parametrize("name", APPENDS)
-def test_append_rules(name: str, version: Any, tmp_path: Path) -> None:
+def test_append_schema_rules_equal_pylance(name: str, version: Any, tmp_path: Path) -> None:
     outcomes = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
@@ -74,7 +74,7 @@ def test_append_rules(name: str, version: Any, tmp_path: Path) -> None:
     ],
     ids=["same", "other order", "missing child", "one child too many"],
 )
-def test_append_rules_inside_structs(
+def test_append_schema_rules_inside_structs_equal_pylance(
     rows: list[dict[str, Any]], version: Any, tmp_path: Path
 ) -> None:
     tables = []
@@ -106,7 +106,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
 
 @versions
 @pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str, version: str, tmp_path: Path) -> None:
+def test_write_sources_equal_pylance(name: str, version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         schema = PLAIN.schema if name == "iterator" else None
@@ -154,7 +154,7 @@ REFUSED: dict[str, Callable[[Any, str], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, tmp_path: Path) -> None:
+def test_writes_refused_by_pylance_are_refused(name: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(BASE, uri, data_storage_version="2.0")
     with pytest.raises(Exception) as theirs:

@@ -165,7 +165,9 @@ def test_backfill_resumes_after_the_finished_fragments(
     assert not list(Path(notes).iterdir())
 
 
-def test_expressions_go_on_as_well(table: LanceTable, uri: str, tmp_path: Path) -> None:
+def test_backfill_by_expressions_resumes_from_its_checkpoint(
+    table: LanceTable, uri: str, tmp_path: Path
+) -> None:
     notes = str(tmp_path / "notes")
     failing = CountingFunction(str(tmp_path / "first"), fails_at=3, after=notes)
     with pytest.raises(PySparkException, match="fails on purpose"):

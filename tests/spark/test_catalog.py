@@ -51,7 +51,7 @@ def test_create_table_using_lance_is_refused(
     assert table.count() == 4
 
 
-def test_no_frame_becomes_a_table_of_the_catalog(catalog: SparkSession) -> None:
+def test_save_as_table_is_refused(catalog: SparkSession) -> None:
     rows = catalog.range(3)
     with pytest.raises(PySparkException, match=REFUSED):
         rows.write.format("lance").saveAsTable("t")
@@ -159,7 +159,7 @@ def test_threads_without_an_active_session_read_and_write(
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def test_counts(table: LanceTable) -> None:
+def test_lance_table_count_with_conditions(table: LanceTable) -> None:
     assert table.count() == 4
     assert table.count("value >= 2 AND key <> 'd'") == 2  # our own tasks
     assert table.count("value % 2 = 0") == 2  # Spark

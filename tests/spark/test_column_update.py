@@ -109,7 +109,7 @@ def test_column_update_rewrites_rows_when_cheaper(spark: SparkSession, uri: str)
     assert len(pennon.dataset(small).get_fragments()) < 10
 
 
-def test_an_index_of_the_column_is_not_believed_any_more(spark: SparkSession, uri: str) -> None:
+def test_column_update_invalidates_the_index_of_the_column(spark: SparkSession, uri: str) -> None:
     wide(uri)
     lance.dataset(uri).create_scalar_index("c7", "BTREE")
     lance.dataset(uri).create_scalar_index("id", "BTREE")

@@ -56,7 +56,7 @@ MEANWHILE = [
         for act in AFTER
     ],
 )
-def test_both_writers_changes_are_there_and_once(
+def test_spark_changes_and_concurrent_commits_are_applied_once(
     spark: SparkSession,
     table: LanceTable,
     source: DataFrame,

@@ -97,7 +97,7 @@ def test_operations_succeed_when_first_task_attempts_fail_after_writing(
     "name",
     [pytest.param(each, marks=() if each == "merge" else pytest.mark.slow) for each in OPERATIONS],
 )
-def test_of_attempts_side_by_side_one_counts(
+def test_speculative_task_attempts_count_once(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:
     """As where Spark speculates, which it does on several machines alone; the others' files are orphans."""

@@ -166,7 +166,7 @@ def test_a_clone_has_the_rows_of_its_version(
 
 @pytest.mark.parametrize("stable", [True, False], ids=["stable ids", "no ids"])
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_a_clone_takes_the_place_of_a_table(
+def test_clone_replaces_an_existing_table(
     table: LanceTable, tmp_path: Path, shallow: bool, stable: bool
 ) -> None:
     """Deletion files come along, the older versions stay, and the table goes on as one of its own."""
@@ -191,7 +191,7 @@ def test_a_clone_takes_the_place_of_a_table(
     lance.dataset(other).validate()
 
 
-def test_a_clone_of_a_clone_replaces_the_first(table: LanceTable, tmp_path: Path) -> None:
+def test_clone_of_a_clone_replaces_the_first_clone(table: LanceTable, tmp_path: Path) -> None:
     """Of files that lie in the table's own place none becomes another's."""
     side = str(tmp_path / "side.lance")
     clone = table.clone(side, isShallow=True)
@@ -243,7 +243,9 @@ def test_table_builder_without_method_chaining(spark: SparkSession, uri: str) ->
     assert builder.execute().toDF().columns == ["a", "b"]
 
 
-def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path) -> None:
+def test_table_builder_modes_create_and_replace(
+    spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
+) -> None:
     other = str(tmp_path / "other.lance")
     with pytest.raises(NotFoundError):
         LanceTable.replace(spark).location(other).addColumn("n", "int").execute()

@@ -116,7 +116,7 @@ def test_a_part_is_overwritten_by_addresses(spark: SparkSession, uri: str, way: 
     assert rows_of(uri) == [*(row for row in ROWS if row[0] != "b"), ("z", 26)]
 
 
-def test_a_change_by_addresses_is_not_done_again_in_another_version(
+def test_change_by_row_addresses_is_not_retried_on_a_newer_version(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The addresses are other rows' once somebody has compacted the table."""

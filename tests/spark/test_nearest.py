@@ -124,7 +124,9 @@ def test_nearest_with_duplicate_and_null_queries(
 
 
 @pytest.mark.parametrize("prefilter", [True, False])
-def test_filters_before_and_behind(spark: SparkSession, made: str, prefilter: bool) -> None:
+def test_nearest_with_prefilter_and_postfilter(
+    spark: SparkSession, made: str, prefilter: bool
+) -> None:
     table = LanceTable.forPath(spark, made)
     found = table.nearest(
         frame_of(spark, asked()[:3]), 20, filter="id % 2 = 0", prefilter=prefilter, with_row_id=True

@@ -113,7 +113,7 @@ def test_partial_overwrite_fills_missing_columns_with_null(spark: SparkSession, 
 
 
 @pytest.mark.parametrize("way", ["function", "format"])
-def test_rows_with_the_keys_of_new_ones_are_replaced(
+def test_overwrite_by_replaces_rows_with_equal_keys(
     spark: SparkSession, uri: str, way: str
 ) -> None:
     make(uri, enable_stable_row_ids=True)
@@ -161,7 +161,9 @@ def test_partial_overwrite_of_missing_table_creates_it(spark: SparkSession, tmp_
     same(second, new)
 
 
-def test_no_rows_for_no_rows_make_no_version(spark: SparkSession, uri: str) -> None:
+def test_partial_overwrite_of_zero_rows_by_zero_rows_commits_no_version(
+    spark: SparkSession, uri: str
+) -> None:
     make(uri)
     nothing = frame(spark, [])
     assert pennon.spark.write(nothing, uri, "overwrite", where="day = 'sun'") == 1

@@ -349,7 +349,7 @@ def test_a_reader_in_a_fresh_worker_imports_no_pandas(spark: SparkSession, store
     subprocess.run([sys.executable, "-c", program, pickled], check=True)
 
 
-def test_a_time_zone_in_asof_counts(spark: SparkSession, uri: str) -> None:
+def test_asof_option_respects_the_time_zone(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"a": [1]}), uri)
     before = datetime(2000, 1, 1, tzinfo=UTC).isoformat()
     with pytest.raises(PySparkException, match="NotFoundError"):

@@ -40,5 +40,5 @@ def test_run_tasks_raises_the_error_of_a_failed_task(spark: SparkSession) -> Non
         run_tasks(spark, FailingTask(3), 5)
 
 
-def test_each_partition_of_rows_has_an_answer(spark: SparkSession) -> None:
+def test_run_on_rows_returns_one_answer_per_partition(spark: SparkSession) -> None:
     assert run_on_rows(spark.range(0, 100, 1, 4), CountingTask()) == [25] * 4

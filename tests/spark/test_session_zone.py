@@ -40,7 +40,7 @@ def between(uri: str) -> datetime:
     return made + timedelta(microseconds=1)
 
 
-def test_every_door_takes_a_time_as_one_of_the_session(
+def test_timestamps_without_zone_use_the_session_zone(
     tokyo: SparkSession, uri: str, between: datetime, tmp_path: Path
 ) -> None:
     said = between.astimezone(TOKYO).replace(tzinfo=None).isoformat(" ")

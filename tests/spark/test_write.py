@@ -113,7 +113,9 @@ def test_an_append_of_no_rows_makes_no_version_but_creates_a_table(
     assert pennon.spark.read(spark, uri).collect() == []
 
 
-def test_columns_go_by_name_and_missing_ones_read_as_null(spark: SparkSession, uri: str) -> None:
+def test_append_matches_columns_by_name_and_fills_missing_with_null(
+    spark: SparkSession, uri: str
+) -> None:
     numbers(spark, 2, 1).write.format("lance").mode("append").save(uri)
     spark.sql("SELECT 'x' AS name, 7L AS id").write.format("lance").mode("append").save(uri)
     spark.sql("SELECT 8L AS id").write.format("lance").mode("append").save(uri)

@@ -34,7 +34,7 @@ def test_write_mode_ignore_keeps_an_existing_table(spark: SparkSession, uri: str
     assert lance.dataset(uri).version == 2
 
 
-def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> None:
+def test_column_comments_round_trip(spark: SparkSession, uri: str) -> None:
     inner = st.StructType([st.StructField("x", st.IntegerType(), metadata={"comment": "east"})])
     schema = st.StructType(
         [

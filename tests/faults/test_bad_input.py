@@ -281,7 +281,9 @@ def test_unknown_writer_feature_flag_is_refused(path: Path, change: str) -> None
 
 
 @pytest.mark.parametrize("change", ["restore", "branch", "clone", "copy"])
-def test_an_old_version_with_such_a_feature(path: Path, change: str) -> None:
+def test_restore_branch_and_clone_of_version_with_unknown_writer_flag_are_refused(
+    path: Path, change: str
+) -> None:
     """What is made of it would lose the flag, but not what the flag is about."""
     rewrite(path, 1, lambda it: replace(it, writer_flags=it.writer_flags | 1 << 40))
     do = {

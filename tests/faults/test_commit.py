@@ -299,7 +299,7 @@ def test_commit_over_damaged_history_is_a_conflict(damage: str) -> None:
     assert commit(store, append(2)).version == 4
 
 
-def test_the_race_may_be_lost_so_often_and_pauses_grow() -> None:
+def test_commit_retries_with_growing_pauses_up_to_the_limit() -> None:
     store = new_store("race")
 
     class Busy(WrappedStore):
@@ -371,7 +371,7 @@ def test_commit_after_its_version_was_cleaned_up_is_a_conflict() -> None:
     assert latest_version(store) == 8
 
 
-def test_another_table_at_the_same_place() -> None:
+def test_commit_to_shorter_table_at_the_same_place_is_refused() -> None:
     store = new_store("other", 1)
     with pytest.raises(NotFoundError, match="version 5 was read, but 1 is the newest"):
         commit(store, append(5))

@@ -98,7 +98,7 @@ def test_commit_with_cleaned_up_version_has_unknown_state() -> None:
         commit(NoDeletes(hooked), append(2), clock.options())
 
 
-def test_nor_if_all_was_over_at_once() -> None:
+def test_commit_below_the_newest_version_without_pause_is_a_conflict() -> None:
     """A clean-up need not wait, and where to look again is no request one always does."""
     store = new_store("buried at once")
 
@@ -178,7 +178,7 @@ def test_concurrent_deletes_of_all_rows_remove_the_fragment() -> None:
     assert [fragment.id for fragment in made.fragments] == [1]
 
 
-def test_an_update_brings_its_rows_along() -> None:
+def test_update_is_rebased_over_concurrent_deletes() -> None:
     store = new_store("update")
     gone = delete_of(store, 2, 1).operation
     assert isinstance(gone, Delete)
@@ -202,7 +202,7 @@ def names_of(store: Store) -> set[Naming]:
     return {location.naming for location in list_locations(store)}
 
 
-def test_migration() -> None:
+def test_migration_to_v2_names_keeps_all_versions() -> None:
     store = old_names("migration")
     before = [read_manifest(store, version) for version in (1, 2, 3)]
     assert migrate_to_v2(store) == 3
@@ -214,7 +214,7 @@ def test_migration() -> None:
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "torn"])
-def test_an_interrupted_migration(kind: str) -> None:
+def test_interrupted_migration_to_v2_names_is_finished(kind: str) -> None:
     """The table opens at its newest version all the time, and another run ends it."""
     for nth in range(1, 100):
         store = old_names(f"interrupted {kind}")
@@ -289,7 +289,7 @@ def test_migration_of_version_with_two_different_manifests_is_refused() -> None:
     assert latest_version(store) == 3
 
 
-def test_a_writer_follows_the_old_name_above_the_new_ones() -> None:
+def test_commit_after_v1_name_above_v2_names() -> None:
     store = old_names("follows", 2)
     migrated = store.read_whole(Naming.V1.manifest_path(2)).to_pybytes()
     commit(store, append(2, new_fragment(name="late.lance")))
@@ -302,7 +302,7 @@ def test_a_writer_follows_the_old_name_above_the_new_ones() -> None:
     assert names_of(store) == {Naming.V2}
 
 
-def test_files_of_a_long_job_are_looked_for() -> None:
+def test_commit_of_a_long_job_checks_its_data_files() -> None:
     store = new_store("long job")
     transaction = append(2, new_fragment(name="a.lance"), new_fragment(name="b.lance"))
     store.put("data/a.lance", b"x" * 100)

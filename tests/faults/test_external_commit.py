@@ -119,7 +119,7 @@ def test_external_commit_of_dead_writer_is_finished_by_readers(steps: int) -> No
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
-def test_and_by_writers(steps: int) -> None:
+def test_external_commit_of_dead_writer_is_finished_by_writers(steps: int) -> None:
     table = Table()
     table.leave_half_done(steps)
     done = commit(table.store, append(1, new_fragment(name="next.lance")))
@@ -352,7 +352,7 @@ def test_a_staged_manifest_of_another_size_is_refused() -> None:
     assert SECOND not in table.files()
 
 
-def test_other_objects_are_created_as_ever() -> None:
+def test_external_store_creates_other_objects_without_entries() -> None:
     table = Table()
     table.store.put_if_absent("_refs/tags/x.json", b"{}")
     with pytest.raises(AlreadyExistsError):

@@ -37,7 +37,7 @@ def options_of(clock: FakeTime) -> Callable[[], int]:
     return lambda: int(clock.now * 10**9)
 
 
-def test_files_are_looked_for_after_each_long_pause() -> None:
+def test_commit_after_long_pause_checks_its_data_files() -> None:
     store = new_store("slept with files")
     store.put("data/mine.lance", b"x" * 100)
     clock = FakeTime()
@@ -105,7 +105,7 @@ def test_commit_of_old_data_files_in_a_listed_version() -> None:
         )
 
 
-def test_a_manifest_is_not_sent_again_after_a_long_sleep() -> None:
+def test_commit_after_long_pause_does_not_resend_its_manifest() -> None:
     """Clean-up may have taken away what it names meanwhile."""
     store = new_store("slept while it asked")
     clock = FakeTime()

@@ -56,13 +56,17 @@ def of_2_2(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_some_mutants(folders: dict[str, Path], writer: str) -> None:
+def test_damaged_2_1_files_raise_typed_errors_or_read(
+    folders: dict[str, Path], writer: str
+) -> None:
     _try(folders[writer], 0, FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
-def test_many_mutants(folders: dict[str, Path], writer: str) -> None:
+def test_damaged_2_1_files_raise_typed_errors_or_read_with_many_mutants(
+    folders: dict[str, Path], writer: str
+) -> None:
     parts = _try(folders[writer], FEW, MANY)
     assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts
     assert {"dictionary", "entries", "values 0 head", "values 1", "layout", "rows"} <= parts
@@ -89,7 +93,7 @@ def _try(folder: Path, first: int, count: int) -> set[str]:
     return set(summary["parts"])
 
 
-def test_the_files_hold_every_layout_and_encoding(folders: dict[str, Path]) -> None:
+def test_mutated_2_1_files_have_every_layout_and_encoding(folders: dict[str, Path]) -> None:
     found: set[type] = set()
     for folder in folders.values():
         for path in folder.iterdir():

@@ -30,12 +30,12 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
-def test_some_mutants(folder: Path) -> None:
+def test_damaged_blob_tables_raise_typed_errors_or_read(folder: Path) -> None:
     _try(folder, 0, FEW)
 
 
 @pytest.mark.slow
-def test_many_mutants(folder: Path) -> None:
+def test_damaged_blob_tables_raise_typed_errors_or_read_with_many_mutants(folder: Path) -> None:
     refused = _try(folder, FEW, MANY)
     assert refused >= PARTS, "damage that no error tells of"
 

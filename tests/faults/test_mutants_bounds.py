@@ -60,14 +60,18 @@ def job_of(folder: Path, name: str, version: str, count: int) -> Job:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_some_mutants(name: str, version: str, tmp_path: Path) -> None:
+def test_damaged_statistics_raise_typed_errors_or_filter(
+    name: str, version: str, tmp_path: Path
+) -> None:
     job = job_of(tmp_path, name, version, FEW)
     check(run_child(tmp_path, job, tmp_path / "plan.json"), FEW, LEAST_REFUSED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_many_mutants(name: str, version: str, tmp_path: Path) -> None:
+def test_damaged_statistics_raise_typed_errors_or_filter_with_many_mutants(
+    name: str, version: str, tmp_path: Path
+) -> None:
     job = job_of(tmp_path, name, version, MANY)
     check(run_child(tmp_path, job, tmp_path / "plan.json"), MANY, LEAST_REFUSED)
 

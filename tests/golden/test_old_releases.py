@@ -43,7 +43,9 @@ NOT_WHOLE = {
 
 
 @pytest.mark.parametrize(("folder", "version", "rows"), READABLE)
-def test_reads_whole(folder: str, version: int, rows: int) -> None:
+def test_tables_of_old_releases_are_read_and_validated(
+    folder: str, version: int, rows: int
+) -> None:
     table = pennon.dataset(DATASETS / folder)
     assert table.version == table.latest_version == version
     assert table.count_rows() == rows
@@ -116,7 +118,7 @@ def test_take_of_duplicate_row_id_is_refused() -> None:
 
 
 @pytest.mark.parametrize("folder", ["v0.5.9/no_fragments", "v0.15.0/v1_no_files.lance"])
-def test_no_fragments_no_rows(folder: str) -> None:
+def test_tables_without_fragments_have_no_rows(folder: str) -> None:
     table = pennon.dataset(DATASETS / folder)
     assert table.count_rows() == 0
     assert table.to_table().schema == table.schema
@@ -158,7 +160,7 @@ def test_missing_data_file_of_version_2_0(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "rows"), [("v0.7.5/with_deletions", 90), ("v0.8.0/migrated_from_v0.7.5", 92)]
 )
-def test_appends_put_the_row_counts_right(folder: str, rows: int, tmp_path: Path) -> None:
+def test_append_corrects_row_counts_of_old_releases(folder: str, rows: int, tmp_path: Path) -> None:
     copy = tmp_path / "t.lance"
     shutil.copytree(DATASETS / folder, copy)
     old = pennon.dataset(copy)

@@ -50,7 +50,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         yield Runner(tmp_path, pylance)
 
 
-def test_programs(runner: Runner) -> None:
+def test_random_programs_equal_the_model(runner: Runner) -> None:
     for seed in range(FEW) if SEED is None else [int(SEED)]:
         runner.run_seed(seed, VERSIONS)
 
@@ -58,7 +58,7 @@ def test_programs(runner: Runner) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_many_programs(runner: Runner, shard: int) -> None:
+def test_many_random_programs_equal_the_model(runner: Runner, shard: int) -> None:
     """All of a shard's programs run, and what is printed is each that failed."""
     failures = []
     for seed in range(FEW + shard, MANY, SHARDS):

@@ -146,7 +146,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_any_rows_of_a_page_without_bytes(name: str) -> None:
+def test_rows_of_a_page_without_bytes_use_little_memory(name: str) -> None:
     layout, data_type, value = SOUND[name]
     MemoryStore(STORE).put(PATH, file_of(layout, data_type))
     with costs_at_most(96 * MIB):
@@ -159,7 +159,7 @@ def test_any_rows_of_a_page_without_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_any_rows_of_a_table_without_bytes(name: str) -> None:
+def test_rows_of_a_table_without_bytes_use_little_memory(name: str) -> None:
     layout, data_type, value = SOUND[name]
     make_table(file_of(layout, data_type, MOST_ROWS))
     with costs_at_most(192 * MIB):

@@ -91,7 +91,7 @@ def test_clustering_keeps_row_ids_and_versions_in_narrower_files(
     assert keys == sorted(keys, key=lambda row: (row["b"] is not None, row["b"] or 0, row["time"]))
 
 
-def test_blobs_go_with_their_rows(tmp_path: Path) -> None:
+def test_clustering_moves_blobs_with_their_rows(tmp_path: Path) -> None:
     uri = str(tmp_path / "blobs.lance")
     field = pennon.blob_field("image")
     images = pennon.blob_array([bytes([n]) * 10 if n % 3 else None for n in range(100)])

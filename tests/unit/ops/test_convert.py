@@ -102,7 +102,7 @@ def test_convert_conflicts_with_a_concurrent_append(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).data_storage_version == "0.1"
 
 
-def test_no_rows(tmp_path: Path) -> None:
+def test_convert_of_empty_table(tmp_path: Path) -> None:
     pennon.write_dataset(TABLE.slice(0, 0), tmp_path, data_storage_version="0.1")
     convert(plan_convert(open_store(tmp_path), V2_1))
     assert pennon.dataset(tmp_path).data_storage_version == "2.1"
@@ -116,7 +116,7 @@ def test_convert_to_0_1_warns_of_lost_nulls(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).to_table()["a"].to_pylist() == [1, 0]
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_convert_to_unsupported_version_is_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     pennon.write_dataset(pa.table({"a": pa.array([{}], pa.struct([]))}), tmp_path)
     with pytest.raises(UnsupportedError, match=r"2\.3 cannot be written yet"):
@@ -150,7 +150,7 @@ MAPS = pa.table(
 
 
 @pytest.mark.parametrize("down", [V2_0, V2_1])
-def test_maps_become_marked_lists_and_maps_again(down: FileVersion, tmp_path: Path) -> None:
+def test_convert_of_maps_to_marked_lists_and_back(down: FileVersion, tmp_path: Path) -> None:
     table = MAPS.drop_columns(["s"]) if down == V2_0 else MAPS  # NULL structs
     pennon.write_dataset(table, tmp_path, data_storage_version="2.2", max_rows_per_file=3)
     dataset = pennon.dataset(tmp_path)

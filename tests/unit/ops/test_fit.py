@@ -144,7 +144,7 @@ WRITTEN_AGAIN: Final = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_required_fields_of_a_null_struct_are_written_again(
+def test_operations_rewrite_null_structs_with_required_fields(
     tmp_path: Path, version: str, change: str
 ) -> None:
     """Every operation that writes what it read keeps a NULL struct, whatever is required in it."""

@@ -14,7 +14,7 @@ ROWS, DIM = 4000, 4
 
 
 @pytest.mark.parametrize("nulls", [0.0, 0.7], ids=["rows at random", "all rows, most of them NULL"])
-def test_all_rows_are_looked_at(tmp_path: Path, nulls: float) -> None:
+def test_vector_sample_is_drawn_from_all_rows(tmp_path: Path, nulls: float) -> None:
     rng = np.random.default_rng(0)
     near = (
         np.arange(ROWS) // (ROWS // 4) * 100.0

@@ -74,14 +74,14 @@ def test_write_with_zero_file_limit_is_refused(limit: str, tmp_path: Path) -> No
     assert not (tmp_path / "t").exists()
 
 
-def test_no_rows_no_files(tmp_path: Path) -> None:
+def test_write_of_zero_rows_makes_no_files(tmp_path: Path) -> None:
     written = pennon.write_dataset(NUMBERS.slice(0, 0), tmp_path / "t")
     assert written.get_fragments() == []
     assert written.to_table().equals(NUMBERS.slice(0, 0))
     assert pennon.write_dataset(NUMBERS, written, mode="append").to_table().equals(NUMBERS)
 
 
-def test_batches_are_not_gathered(tmp_path: Path) -> None:
+def test_write_consumes_one_batch_at_a_time(tmp_path: Path) -> None:
     """The source is asked for a batch only when the one before was written."""
     alive: list[int] = []
 
@@ -232,7 +232,7 @@ def test_fit_schema_assigns_field_ids_by_name() -> None:
     assert [field.id for field in fit_schema(table, data).walk()] == [1, 2, 0]
 
 
-def test_progress(tmp_path: Path) -> None:
+def test_write_reports_fragment_progress(tmp_path: Path) -> None:
     calls: list[tuple[str, int | None]] = []
 
     class Recorder(FragmentWriteProgress):

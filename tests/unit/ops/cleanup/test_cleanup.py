@@ -87,7 +87,7 @@ def test_clean_up_on_full_disk_resumes_after_a_crash(store: ClockedStore) -> Non
     assert full.paths("data") == {f"data/{path}" for path in _paths(full, 5)}
 
 
-def test_by_age_and_by_number(store: ClockedStore) -> None:
+def test_clean_up_by_age_and_by_number(store: ClockedStore) -> None:
     table = open_table(store)
     stats = table.explain_cleanup_old_versions(retain_versions=2).stats
     assert (stats.old_versions, stats.data_files_removed, stats.deletion_files_removed) == (3, 3, 1)
@@ -113,7 +113,7 @@ def _paths(store: ClockedStore, version: int) -> set[str]:
     return {str(file.path) for each in fragments for file in each.data_files()}
 
 
-def test_an_old_handle_keeps_its_version_and_all_newer_ones(store: ClockedStore) -> None:
+def test_clean_up_from_old_handle_keeps_its_version_and_newer_ones(store: ClockedStore) -> None:
     assert open_table(store, 3).cleanup_old_versions(older_than=ALL).old_versions == 2
     assert versions(store) == [3, 4, 5]
 
@@ -130,7 +130,7 @@ def test_clean_up_keeps_tagged_versions(store: ClockedStore) -> None:
     assert not any(path.startswith("_versions/.tmp") for path in store.paths("_versions"))
 
 
-def test_files_of_versions_between_tags_go(store: ClockedStore) -> None:
+def test_clean_up_deletes_files_of_versions_between_tags(store: ClockedStore) -> None:
     """The time of a version that stays pins nothing (lance#8705)."""
     open_table(store).tags.create("first", 1)
     only_in_2 = {f.path for each in open_table(store, 2).get_fragments() for f in each.data_files()}
@@ -159,7 +159,7 @@ def test_clean_up_keeps_versions_that_branches_use(store: ClockedStore) -> None:
     assert open_table(store, 2).count_rows() == 12
 
 
-def test_a_branch_without_a_name_yet_keeps_its_files(store: ClockedStore) -> None:
+def test_clean_up_keeps_files_of_unfinished_branch(store: ClockedStore) -> None:
     """Its manifest is there before its name is."""
     table = open_table(store)
     rows = table.create_branch("side", 2).to_table()
@@ -241,7 +241,7 @@ def test_clean_up_with_unknown_manifest_fields_deletes_nothing(store: ClockedSto
     assert store.paths() == before
 
 
-def test_another_table_in_its_place(store: ClockedStore) -> None:
+def test_clean_up_of_recreated_table_is_refused(store: ClockedStore) -> None:
     table = open_table(store)
     for path in store.paths():
         store.inner.delete(path)
@@ -253,7 +253,7 @@ def test_another_table_in_its_place(store: ClockedStore) -> None:
     assert open_table(store).count_rows() == 1
 
 
-def test_cut_short_after_any_delete(store: ClockedStore) -> None:
+def test_clean_up_interrupted_after_any_delete_is_finished_by_the_next(store: ClockedStore) -> None:
     """What is left is whole at every moment, and the next run leaves what one run would have."""
     table = open_table(store)
     table.tags.create("second", 2)
@@ -370,7 +370,7 @@ def test_another_clean_up_runs_at_any_step_of_one(store: ClockedStore) -> None:
     assert number > 20
 
 
-def test_pace() -> None:
+def test_clean_up_with_delete_rate_limit() -> None:
     from pennon.ops.cleanup.policy import Policy
     from pennon.ops.cleanup.run import Pace, clean
 

@@ -96,7 +96,7 @@ def test_ascending_ids_are_fresh_ids() -> None:
         (Alteration("s", data_type=pa.int8()), ArgumentError),
     ],
 )
-def test_refusals(alteration: Alteration, error: type[Exception]) -> None:
+def test_invalid_alterations_are_refused(alteration: Alteration, error: type[Exception]) -> None:
     with pytest.raises(error):
         alter_schema(SCHEMA, [alteration], LAST)
 
@@ -117,7 +117,7 @@ def test_alter_schema_swaps_names() -> None:
         ([], ["a", "s", "x", "t", "y", "l", "item"]),
     ],
 )
-def test_dropped_columns(paths: list[str], left: list[str]) -> None:
+def test_drop_columns_removes_nested_fields(paths: list[str], left: list[str]) -> None:
     schema = without_columns(SCHEMA, paths)
     assert [field.name for field in schema.walk()] == left
     assert schema.metadata == SCHEMA.metadata

@@ -26,7 +26,7 @@ from pennon.ops.columns.casts import can_cast, cast_column
         (pa.dictionary(pa.int8(), pa.string()), pa.string()),
     ],
 )
-def test_of_one_kind(old: pa.DataType, new: pa.DataType) -> None:
+def test_casts_between_types_of_one_kind_are_allowed(old: pa.DataType, new: pa.DataType) -> None:
     assert can_cast(old, new)
 
 
@@ -44,7 +44,9 @@ def test_of_one_kind(old: pa.DataType, new: pa.DataType) -> None:
         (pa.struct([("a", pa.int8())]), pa.struct([("a", pa.int16())])),
     ],
 )
-def test_of_different_kinds(old: pa.DataType, new: pa.DataType) -> None:
+def test_casts_between_types_of_different_kinds_are_refused(
+    old: pa.DataType, new: pa.DataType
+) -> None:
     assert not can_cast(old, new)
 
 

@@ -25,7 +25,7 @@ def _batches(count: int, value: bytes) -> list[pa.RecordBatch]:
     return [pa.record_batch({"b": [value + bytes([n % 256])]}) for n in range(count)]
 
 
-def test_small_batches_are_put_together() -> None:
+def test_column_task_joins_small_batches() -> None:
     made = list(_gathered(_batches(FEW_ROWS + 10, b"")))
     assert [batch.num_rows for batch in made] == [FEW_ROWS, 10]
     assert [row["b"][0] for batch in made for row in batch.slice(0, 3).to_pylist()] == [
@@ -33,7 +33,7 @@ def test_small_batches_are_put_together() -> None:
     ]
 
 
-def test_no_more_than_a_little_waits() -> None:
+def test_column_task_buffers_few_bytes() -> None:
     made = list(_gathered(_batches(20, b"x" * (SMALL_BYTES // 4))))
     assert max(batch.num_rows for batch in made) == 4
     assert sum(batch.num_rows for batch in made) == 20
@@ -58,7 +58,7 @@ def test_add_columns_checks_row_count_and_schema_of_results() -> None:
 
 
 @pytest.mark.parametrize("is_large", [False, True])
-def test_large_fragments_go_one_by_one(
+def test_column_task_of_large_fragments_uses_one_thread(
     tmp_path: Path, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether their columns are made on threads or not, they are the same."""

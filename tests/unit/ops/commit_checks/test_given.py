@@ -207,7 +207,7 @@ def test_required_field_below_a_null_struct_has_no_null(uri: str) -> None:
 # --- what goes on working ---------------------------------------------------------------------------
 
 
-def test_renames_of_alter_columns_go_on_working(uri: str, version: str) -> None:
+def test_alter_columns_renames_pass_the_commit_checks(uri: str, version: str) -> None:
     """Swaps, a rename beside a cast, nested names, and changes of the table afterwards."""
     rows = ROWS.append_column("s", pa.array([{"x": 1, "y": 2}] * 2))
     dataset = pennon.write_dataset(rows, uri, data_storage_version=version)

@@ -53,7 +53,7 @@ def test_compaction_keeps_rows_in_fewer_fragments(tmp_path: Path, version: str) 
     assert dataset.version == read_version + 2
 
 
-def test_stable_ids_and_versions_go_along(tmp_path: Path) -> None:
+def test_compaction_keeps_stable_row_ids_and_row_versions(tmp_path: Path) -> None:
     dataset = table(tmp_path, stable=True)
     before = dataset.to_table(with_row_id=True)
     born = _versions(dataset)
@@ -116,7 +116,7 @@ def test_compaction_after_concurrent_delete_conflicts(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).count_rows("n = 7") == 0
 
 
-def test_a_task_of_another_table(tmp_path: Path) -> None:
+def test_compaction_task_of_another_table_is_refused(tmp_path: Path) -> None:
     task = Compaction.plan(table(tmp_path / "one"), {}).tasks[0]
     with pytest.raises(ArgumentError, match="no fragment 0 as planned"):
         task.execute(table(tmp_path / "other"))

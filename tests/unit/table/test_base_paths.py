@@ -30,7 +30,7 @@ def _put(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def test_a_files_place_is_part_of_its_path(tmp_path: Path) -> None:
+def test_base_id_is_part_of_the_store_path(tmp_path: Path) -> None:
     root = BasePath(3, str(tmp_path / "t"), None, is_dataset_root=True)
     flat = BasePath(4, str(tmp_path / "t" / "flat"))
     store = _store(tmp_path, root, flat)
@@ -44,7 +44,7 @@ def test_a_files_place_is_part_of_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["@3/../secret", "@3/data/../../secret", "@3//etc/passwd"])
-def test_no_path_leaves_its_base(tmp_path: Path, path: str) -> None:
+def test_paths_outside_their_base_are_refused(tmp_path: Path, path: str) -> None:
     _put(tmp_path / "secret", b"secret")
     base = BasePath(3, str(tmp_path / "t"), None, is_dataset_root=True)
     with pytest.raises(FormatError):
@@ -84,7 +84,7 @@ def test_base_path_trust_without_trusted_bases(tmp_path: Path, home: str) -> Non
 @pytest.mark.parametrize("scheme", ["http", "https", "s3", "gs", "az"])
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%252e%252e", ".%2E", "..%2f.."])
 @pytest.mark.parametrize("trusted", ["{scheme}://h/zone", "*"])
-def test_no_dots_lead_out_of_a_remote_place(
+def test_dot_segments_out_of_a_remote_base_are_refused(
     tmp_path: Path, scheme: str, dots: str, trusted: str
 ) -> None:
     zone = f"{scheme}://h/zone"
@@ -123,7 +123,7 @@ def test_unknown_or_invalid_base_paths_are_refused(tmp_path: Path) -> None:
         inside.open("@0/data/../../../../x")
 
 
-def test_trust(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trust_covers_listed_places_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENNON_TRUSTED_BASES", "/a/b:s3://bucket/x:")
     trust = Trust.given(["/c/"], None)
     for place in ("/a/b", "/a/b/c", "/c/d", "s3://bucket/x/y"):

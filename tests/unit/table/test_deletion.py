@@ -115,14 +115,14 @@ def test_deletion_files_of_pennon_are_read_by_pylance(tmp_path: Path, dead: int)
     assert values == list(range(dead, 20000))
 
 
-def test_an_old_release_without_counts() -> None:
+def test_deletion_file_of_old_release_without_counts() -> None:
     store = open_store(OLD / "v0.8.0/migrated_from_v0.7.5")
     fragment = read_manifest(store).fragments[0]
     assert fragment.num_rows is None
     assert len(read_deletions(store, fragment)) == 10
 
 
-def test_no_deletions() -> None:
+def test_fragment_without_deletions() -> None:
     store = MemoryStore("none")
     assert read_deletions(store, new_fragment()).tolist() == []
     assert write_deletions(store, FragmentId(1), 1, np.empty(0, np.uint32)) is None
@@ -130,13 +130,13 @@ def test_no_deletions() -> None:
 
 
 @pytest.mark.parametrize("kind", DeletionKind)
-def test_there_and_back(kind: DeletionKind) -> None:
+def test_deletion_files_round_trip(kind: DeletionKind) -> None:
     offsets = np.array([0, 5, 70000], np.uint32)
     data = serialize_deletions(offsets, kind)
     assert parse_deletions(pa.py_buffer(data), kind).tolist() == [0, 5, 70000]
 
 
-def test_any_order_and_repeats() -> None:
+def test_deletion_file_with_unordered_and_repeated_rows() -> None:
     store = MemoryStore("order")
     fragment = fragment_with(store, ipc(row_ids([9, 1, 5, 1])), 3)
     assert read_deletions(store, fragment).tolist() == [1, 5, 9]

@@ -29,7 +29,7 @@ def _manifest(*fragments: Fragment) -> Manifest:
     return Manifest(SCHEMA, DatasetVersion(3), fragments, (b"wire",), writer=OLD)
 
 
-def test_the_highest_id_counts_dead_columns_too() -> None:
+def test_highest_field_id_includes_dropped_columns() -> None:
     assert highest_field_id(Manifest(SCHEMA, DatasetVersion(1))) == 2
     assert highest_field_id(_manifest(_fragment(0, _file("x", 0, -2, 9), _file("y", 1)))) == 9
 

@@ -66,7 +66,7 @@ def test_numbers_without_fragments() -> None:
     assert Fragments.of([replace(ALL[0], row_ids=b"ids"), ALL[1]]).with_row_ids() == 1
 
 
-def test_fragments_without_files_have_no_rows_to_be_looked_for() -> None:
+def test_fragments_without_files_have_zero_live_rows() -> None:
     """A table may have millions of them; a deletion file of one is looked at, for it is wrong."""
     empty, torn = table_pb2.DataFragment(id=9), table_pb2.DataFragment(id=10)
     torn.deletion_file.num_deleted_rows = 1

@@ -17,7 +17,7 @@ TABLE = pa.table({"a": [1, 2, 3]})
 OLD: dict[str, Any] = {"data_storage_version": "legacy", "enable_v2_manifest_paths": False}
 
 
-def test_each_commit_leaves_a_copy(tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_written_by_each_commit(tmp_path: Path) -> None:
     for number, mode in enumerate(("create", "append", "overwrite"), 1):
         pennon.write_dataset(TABLE, tmp_path / "t", mode=mode, **OLD)
         copy = (tmp_path / "t" / "_latest.manifest").read_bytes()
@@ -28,7 +28,9 @@ def test_each_commit_leaves_a_copy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"data_storage_version": "legacy"}, {"enable_v2_manifest_paths": False}]
 )
-def test_no_other_table_has_one(options: dict[str, Any], tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_for_0_1_with_v1_names_only(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t", **options)
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 

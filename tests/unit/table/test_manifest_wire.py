@@ -101,7 +101,7 @@ def test_manifests_of_old_releases_round_trip(path: Path) -> None:
     assert parse_manifest_file(ours) == manifest
 
 
-def test_unsigned_row_counts_are_not_believed() -> None:
+def test_row_counts_of_unsigned_manifests_are_ignored() -> None:
     """The manifest of 0.8.0 says 90 rows, which is wrong, and so may be its count of deletions."""
     path = OLD / "v0.8.0/migrated_from_v0.7.5/_versions/3.manifest"
     manifest = parse_manifest_file(path.read_bytes())
@@ -197,7 +197,7 @@ def test_manifest_with_values_out_of_bounds_is_refused(changes: dict[str, object
         parse_manifest_file(damaged(**changes))
 
 
-def test_an_unknown_reader_flag_is_refused_before_the_rest_is_looked_at() -> None:
+def test_unknown_reader_flag_is_refused_before_other_damage() -> None:
     data = damaged(reader_feature_flags=1 << 40, fragments__0__id=1 << 32)
     with pytest.raises(UnsupportedError, match=str(1 << 40)):
         parse_manifest_file(data)

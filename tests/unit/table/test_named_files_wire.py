@@ -59,7 +59,7 @@ def texts(descriptor: Descriptor, seen: set[str]) -> set[str]:
     return found
 
 
-def test_no_field_is_overlooked() -> None:
+def test_named_files_know_every_manifest_field() -> None:
     """Clean-up deletes what nobody names: say of every new field whether it names files.
 
     If it does, teach `pennon.table.named_files_wire` to collect it.

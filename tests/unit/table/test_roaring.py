@@ -48,7 +48,7 @@ def test_roaring_is_written_like_croaring(name: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.sets(st.integers(0, 2**32 - 1), max_size=300))
-def test_any_set(values: set[int]) -> None:
+def test_roaring_sets_round_trip(values: set[int]) -> None:
     assert parse_roaring(serialize_roaring(array(sorted(values)))).tolist() == sorted(values)
 
 
@@ -63,7 +63,7 @@ def test_a_range_is_a_run_in_each_container(containers: int) -> None:
         assert count % (1 << 16) == 1 or data == bitmap.serialize()
 
 
-def test_cut_off_anywhere() -> None:
+def test_truncated_roaring_bitmap_is_refused() -> None:
     for with_runs in (False, True):
         bitmap = BitMap([*range(10), *range(70000, 140000, 2)], optimize=False)
         if with_runs:

@@ -76,7 +76,7 @@ def test_commits_of_pennon_are_read_by_pylance(tmp_path: Path) -> None:
     assert lance.dataset(root).count_rows() == 8
 
 
-def test_their_transactions_inline_and_in_files(tmp_path: Path) -> None:
+def test_transactions_of_pylance_are_read_inline_and_from_files(tmp_path: Path) -> None:
     root = str(tmp_path / "t.lance")
     rows = pa.table({"a": range(20)})
     lance.write_dataset(rows, root, data_storage_version="2.0")
@@ -148,7 +148,7 @@ def test_transaction_unknown_operations_and_fields_round_trip() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"\x12\x05ab", b"\x12\x01\xff"])
-def test_damage(data: bytes) -> None:
+def test_damaged_transactions_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="no Transaction"):
         parse_transaction(data)
 

@@ -84,7 +84,7 @@ def test_latest_version_of_mixed_naming_schemes() -> None:
 
 
 @pytest.mark.parametrize("find", [latest_version, read_manifest, list_versions])
-def test_no_table(find: object) -> None:
+def test_missing_table_error_names_the_uri(find: object) -> None:
     with pytest.raises(NotFoundError, match="no Lance table at 'memory://nothing'"):
         find(MemoryStore("nothing"))  # type: ignore[operator]
     with pytest.raises(NotFoundError, match="no Lance table"):
@@ -107,7 +107,7 @@ def test_a_manifest_under_a_wrong_name() -> None:
     assert caught.value.where.file == "_versions/5.manifest"
 
 
-def test_as_of() -> None:
+def test_version_as_of_a_time() -> None:
     store = table("asof", Naming.V2, 4)
     hour = timedelta(hours=1)
     assert version_as_of(store, START + hour) == 1

@@ -40,7 +40,7 @@ def ids(manifest: Manifest) -> list[int]:
     return [fragment.id for fragment in manifest.fragments]
 
 
-def test_create() -> None:
+def test_create_makes_the_first_manifest() -> None:
     transaction = replace(overwrite(0, new_fragment(3), team="red"), tag="first")
     manifest = create(transaction, NOW)
     assert manifest.version == 1
@@ -103,7 +103,7 @@ def test_append_of_fragment_with_deletion_file_is_refused() -> None:
         apply(table(), append(1, replace(new_fragment(), deletion_file=DELETION)), NOW)
 
 
-def test_stable_row_ids_go_on_after_overwrites() -> None:
+def test_stable_row_ids_continue_after_overwrites() -> None:
     head = table(new_fragment(4), new_fragment(3), stable_row_ids=True)
     assert (head.reader_flags, head.writer_flags, head.next_row_id) == (2, 2, 7)
     more = apply(head, append(1, new_fragment(5)), NOW)

@@ -110,7 +110,7 @@ def known_rows(*given: int) -> bytes:
     return encode_row_ids(np.array(given, np.uint64))
 
 
-def test_delete() -> None:
+def test_delete_operation_removes_or_updates_fragments() -> None:
     head = table(10, 10, 10)
     odd = replace(head.fragments[1], unknown=b"\xa2\x1f\x03abc")
     head = replace(head, fragments=(head.fragments[0], odd, head.fragments[2]))
@@ -170,7 +170,7 @@ def test_columns_written_anew() -> None:
         done(head, replace(columns, fields_modified=fields[:1]))
 
 
-def test_merge() -> None:
+def test_merge_operation_replaces_schema_and_fragments() -> None:
     head = table(4, 4, stable=True)
     new = replace(head.fragments[0], files=(*head.fragments[0].files, S_ONLY), row_ids=None)
     after = done(head, Merge((new, head.fragments[1]), SCHEMA, (b"wire",)))
@@ -336,7 +336,7 @@ def test_create_index_replaces_the_index_of_the_same_name() -> None:
     }
 
 
-def test_data_replacement() -> None:
+def test_data_replacement_operation_replaces_files() -> None:
     head = with_indices(table(4, 4), index("a", 0, 0, 1), index("s", 1, 0, 1))
     new = data_file("new.lance")
     after = done(head, DataReplacement((Replacement(FragmentId(1), new),)))
@@ -397,7 +397,7 @@ def test_config_and_metadata() -> None:
         done(head, UpdateConfig(fields={FieldId(9): MapUpdate({})}))
 
 
-def test_bases() -> None:
+def test_update_bases_operation_adds_base_paths() -> None:
     after = done(table(4), UpdateBases((BasePath(0, "/x", "x"), BasePath(7, "/y"))))
     assert [base.id for base in after.base_paths] == [1, 7]
     assert (after.reader_flags, after.writer_flags) == (16, 16)

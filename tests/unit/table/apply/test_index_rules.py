@@ -28,7 +28,7 @@ def test_index_rules_keep_valid_sections_byte_for_byte(writer: WriterVersion) ->
 @pytest.mark.parametrize(
     "writer", [None, WriterVersion("lance", "0.8.14"), WriterVersion("lance", "?")]
 )
-def test_bitmaps_of_early_writers_are_not_believed(writer: WriterVersion | None) -> None:
+def test_index_rules_clear_bitmaps_of_early_writers(writer: WriterVersion | None) -> None:
     assert covered(believable(RIGHT, writer)) == [set(), set(), set()]
     assert believable(b"", writer) == b""
 

@@ -98,13 +98,13 @@ def pair(mine: str, other: str, *, meet: bool) -> tuple[Operation, Operation]:
 
 
 @pytest.mark.parametrize(("mine", "other"), cells())
-def test_every_cell(mine: str, other: str) -> None:
+def test_conflict_matrix_cells_equal_judgements(mine: str, other: str) -> None:
     expected = cells()[mine, other]
     found = [judge(*pair(mine, other, meet=meet)).value for meet in (True, False)]
     assert tuple(found) == expected
 
 
-def test_the_table_is_whole() -> None:
+def test_conflict_matrix_has_all_operations() -> None:
     others = set(COLUMNS.values())
     assert {other for _, other in RULES} == others
     assert len(RULES) == (len(others) - 2) * len(others)
@@ -165,7 +165,7 @@ def test_create_index_conflicts_in_cases_of_one_direction() -> None:
     assert judge(mine, elsewhere) is Verdict.COMPATIBLE
 
 
-def test_metadata() -> None:
+def test_conflict_matrix_of_metadata_updates() -> None:
     schema = UpdateConfig(schema_metadata=MapUpdate({"a": "b"}))
     table = UpdateConfig(table_metadata=MapUpdate({"a": "b"}))
     config = UpdateConfig(MapUpdate({"a": "b"}))

@@ -97,7 +97,7 @@ def test_a_branch_has_the_lock_of_its_table() -> None:
     assert events == ["lock 7", "release 7"]
 
 
-def test_a_new_lock_takes_the_place_of_the_old_one() -> None:
+def test_new_commit_lock_replaces_the_old_one() -> None:
     root = MemoryStore("memory://root")
     first, second = recorded([]), recorded([])
     assert locked(locked(root, first), second) == LockedStore(root, second)

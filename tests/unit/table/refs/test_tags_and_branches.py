@@ -38,7 +38,7 @@ def _store() -> MemoryStore:
     return MemoryStore(uuid.uuid4().hex, "")
 
 
-def test_both_cases_of_keys_are_read() -> None:
+def test_tag_and_branch_keys_in_snake_and_camel_case_are_read() -> None:
     tag = parse_tag(SNAKE)
     assert (tag.version, tag.manifest_size, tag.branch) == (3, 9, None)
     assert tag.created_at is not None
@@ -71,7 +71,7 @@ def test_tag_and_branch_are_written_and_read() -> None:
         b'{"version": 1, "createdAt": "yesterday"}',
     ],
 )
-def test_damaged_tags(data: bytes) -> None:
+def test_damaged_tags_are_refused(data: bytes) -> None:
     store = _store()
     store.put("_refs/tags/t.json", data)
     for read in (lambda: read_tag(store, "t"), lambda: list_tags(store)):
@@ -82,7 +82,7 @@ def test_damaged_tags(data: bytes) -> None:
 @pytest.mark.parametrize(
     "identifier", [[1], {"version_mapping": [[1]]}, {"version_mapping": [["1", "a"]]}]
 )
-def test_damaged_branches(identifier: object) -> None:
+def test_damaged_branches_are_refused(identifier: object) -> None:
     text = json.dumps({"parentVersion": 1, "identifier": identifier})
     with pytest.raises(FormatError):
         parse_branch(text.encode())
@@ -131,7 +131,7 @@ def test_branch_path_is_percent_encoded_as_in_pylance() -> None:
     assert branch_path("dev/ä") == "_refs/branches/dev%2F%C3%A4.json"
 
 
-def test_creating_and_replacing() -> None:
+def test_tag_creation_and_replacement() -> None:
     store = _store()
     tag = parse_tag(SNAKE)
     create_tag(store, "t", tag)

@@ -52,7 +52,7 @@ def test_forms_are_the_oracles(name: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(RANGES, st.randoms(use_true_random=False))
-def test_any_ids(ranges: list[tuple[int, int]], random: Any) -> None:
+def test_encoded_row_ids_are_read_by_pylance(ranges: list[tuple[int, int]], random: Any) -> None:
     """What compaction makes of fragments: stretches, one behind the other, some rows missing."""
     ids = [
         n for start, count in ranges for n in range(start, start + count) if random.random() > 0.1

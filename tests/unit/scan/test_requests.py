@@ -65,7 +65,7 @@ def _open(folder: Path) -> tuple[LanceDataset, CountingStore]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_point_read(name: str, tmp_path: Path) -> None:
+def test_point_read_of_2_0_rounds_and_requests_by_type(name: str, tmp_path: Path) -> None:
     values, rounds, requests = TYPES[name]
     rows = pa.table({"c": values})
     pennon.write_dataset(rows, tmp_path / "t.lance", data_storage_version="2.0")
@@ -81,7 +81,7 @@ def test_point_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_point_read_of_2_1(name: str, tmp_path: Path) -> None:
+def test_point_read_of_2_1_rounds_and_requests_by_type(name: str, tmp_path: Path) -> None:
     """Two rounds for any type; the first finds the chunk, and is not needed a second time."""
     values = TYPES[name][0]
     rows = pa.table({"c": values})

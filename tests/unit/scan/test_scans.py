@@ -81,14 +81,16 @@ def expected() -> pa.Table:
     return rows.append_column("_rowaddr", pa.array(addresses, pa.uint64()))
 
 
-def test_whole_scan(table: LanceDataset, expected: pa.Table) -> None:
+def test_scan_with_deletions_equals_arrow(table: LanceDataset, expected: pa.Table) -> None:
     assert table.to_table(with_row_address=True).equals(expected)
     assert table.count_rows() == expected.num_rows
     table.validate()
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 512, 1700, 10**6])
-def test_batches(table: LanceDataset, expected: pa.Table, batch_size: int) -> None:
+def test_scan_batches_have_the_given_size(
+    table: LanceDataset, expected: pa.Table, batch_size: int
+) -> None:
     batches = list(table.to_batches(batch_size=batch_size, with_row_address=True))
     assert pa.Table.from_batches(batches).equals(expected)
     live = [fragment.count_rows() for fragment in table.get_fragments()]
@@ -97,14 +99,14 @@ def test_batches(table: LanceDataset, expected: pa.Table, batch_size: int) -> No
 
 
 @pytest.mark.parametrize("column", ["n", "t", "s", "s.x", "s.l"])
-def test_slices(table: LanceDataset, expected: pa.Table, column: str) -> None:
+def test_slices_equal_arrow(table: LanceDataset, expected: pa.Table, column: str) -> None:
     flat = expected.flatten() if "." in column else expected
     for start, end in ((0, 1), (1699, 1701), (2000, 3100), (expected.num_rows - 1, 10**6)):
         part = table.slice(start, end, columns=[column])
         assert part[column].to_pylist() == flat[column].slice(start, end - start).to_pylist()
 
 
-def test_takes(table: LanceDataset, expected: pa.Table) -> None:
+def test_takes_by_offset_and_address_equal_arrow(table: LanceDataset, expected: pa.Table) -> None:
     for count in (1, 2, 100, 4000):
         rows = RANDOM.integers(0, expected.num_rows, count)
         taken = table.take(rows, columns=["t", "_rowaddr", "n", "s"])
@@ -201,7 +203,7 @@ def test_tombstoned_and_absent_columns_are_null(table: LanceDataset) -> None:
         ({"column_indices": (0, 1)}, FormatError),
     ],
 )
-def test_wrong_manifests(
+def test_manifest_with_wrong_data_files_is_refused(
     table: LanceDataset, changes: dict[str, object], error: type[Exception]
 ) -> None:
     wrong = _changed(table, **changes)
@@ -257,7 +259,7 @@ def test_duplicate_field_ids_are_not_valid(table: LanceDataset) -> None:
         LanceDataset.of_snapshot("t", Snapshot(table.snapshot.store, wrong)).validate()
 
 
-def test_metadata_pickles() -> None:
+def test_fragment_metadata_pickles() -> None:
     whole = FragmentMetadata(3, [DataFile("a.lance", [0], [0], 2, 0, 10)], 7)
     assert pickle.loads(pickle.dumps(whole)) == whole
     assert FragmentMetadata.from_fragment(whole.to_fragment()) == whole

@@ -168,12 +168,16 @@ def _compare(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch, seeds: rang
     return found
 
 
-def test_some_filters(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_pruned_by_page_statistics_equal_full_scans(
+    dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert _compare(dataset, monkeypatch, range(FILTERS)) > FILTERS / 3
 
 
 @pytest.mark.slow
-def test_many_filters(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_filters_pruned_by_page_statistics_equal_full_scans(
+    dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _compare(dataset, monkeypatch, range(FILTERS, MANY_FILTERS))
 
 
@@ -340,7 +344,7 @@ def _far_away(uri: Path) -> LanceDataset:
     return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
 
 
-def test_zones_of_a_remote_store_are_looked_at_when_a_file_is_open(tmp_path: Path) -> None:
+def test_remote_zone_maps_prune_pages_of_open_files(tmp_path: Path) -> None:
     """No file is opened for the plan; what is ruled out is not read all the same."""
     rows = 300_000
     table = pa.table({"n": range(rows), "x": np.random.default_rng(1).random(rows)})

@@ -69,7 +69,7 @@ def test_batch_sizes_of_wide_rows_are_reduced_if_allowed() -> None:
     assert {unit.rows for unit in units(mine, one, may_cut=False)} == {BATCH}
 
 
-def test_units_are_whole_batches_and_all_rows() -> None:
+def test_scan_units_are_whole_batches_and_cover_all_rows() -> None:
     found = units(BatchSizer(TEXT, 1.0, is_remote=False), task(30, rows=1_000_001))
     assert all(unit.rows % BATCH == 0 for unit in found[:-1])
     assert [unit.start for unit in found[1:]] == [unit.end for unit in found[:-1]]

@@ -57,7 +57,7 @@ def test_file_columns_keep_their_positions_after_drops(
 
 
 @pytest.mark.parametrize("condition", [None, "c1 >= 0"])
-def test_a_file_of_many_columns_is_looked_through_once(
+def test_file_columns_are_computed_once_per_file(
     condition: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, columns, rows = 2, 500, 300

@@ -125,7 +125,7 @@ def test_a_limit_ends_the_reading(table: LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("late", [True, False, ["wide"], None])
-def test_late_columns(table: LanceDataset, late: Any) -> None:
+def test_late_materialization_keeps_the_rows(table: LanceDataset, late: Any) -> None:
     """Whichever are read late, the rows are the same; none are read in between if it is asked for."""
     for text, kept in (("few < 3", 180), ("few < 700", 42_000)):
         found = table.to_table(filter=text, late_materialization=late)
@@ -163,7 +163,7 @@ def test_filtered_batches_of_wide_rows_are_bounded(table: LanceDataset) -> None:
     assert max(batch.nbytes for batch in batches) < 16 << 20
 
 
-def test_plans(table: LanceDataset) -> None:
+def test_filter_plan_text(table: LanceDataset) -> None:
     scanner = table.scanner(columns=["wide"], filter="few < 2 AND n >= 20000", limit=5)
     text = scanner.explain_plan(verbose=True)
     assert "Limit: limit=5" in text
@@ -274,7 +274,7 @@ def test_scan_stats_callback_is_called(
     row_bytes=st.sampled_from([8, 64, 1024]),
     cost_bytes=st.sampled_from([0, 64, 400, 65_536]),
 )
-def test_covers(rows: set[int], row_bytes: int, cost_bytes: int) -> None:
+def test_cover_contains_all_wanted_rows(rows: set[int], row_bytes: int, cost_bytes: int) -> None:
     """They hold all rows wanted, and picking from them gives these."""
     physical = np.array(sorted(rows), np.int64)
     cover = Cover.of(physical, row_bytes, cost_bytes)
@@ -307,7 +307,7 @@ def test_clusters_are_ranges() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 3, 8, 17])
-def test_true_rows(offset: int) -> None:
+def test_true_rows_of_mask_slices(offset: int) -> None:
     values = [None if n % 5 == 0 else n % 3 == 0 for n in range(100)]
     mask = pa.array(values).slice(offset, 70)
     expected = [n for n, value in enumerate(values[offset : offset + 70]) if value]

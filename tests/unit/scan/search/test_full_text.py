@@ -46,7 +46,7 @@ def ids(dataset: pennon.LanceDataset, query: Any, **options: Any) -> list[int]:
     return found
 
 
-def test_best_first(dataset: pennon.LanceDataset) -> None:
+def test_full_text_matches_are_ordered_by_score(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, FOX) == [2, 5, 0, 4]
     assert ids(dataset, FOX, limit=2, offset=1) == [5, 0]
     assert ids(dataset, FOX, limit=0) == []
@@ -156,7 +156,7 @@ def test_full_text_list_element_granularity(dataset: pennon.LanceDataset) -> Non
     assert list(pairs) == [(0, [0]), (1, [1]), (5, [2]), (1, [0])]
 
 
-def test_plans(dataset: pennon.LanceDataset) -> None:
+def test_full_text_plan_text(dataset: pennon.LanceDataset) -> None:
     scanner = dataset.scanner(["id"], full_text_query=FOX, limit=2, filter="id > 0", prefilter=True)
     plan = scanner.explain_plan().splitlines()
     assert [line.strip().split(":")[0] for line in plan] == [
@@ -183,7 +183,9 @@ def test_plans(dataset: pennon.LanceDataset) -> None:
         ({"query": '"brown fox"', "columns": ["text", "title"]}, "the column must be specified"),
     ],
 )
-def test_refused(dataset: pennon.LanceDataset, query: Any, message: str) -> None:
+def test_invalid_full_text_queries_are_refused(
+    dataset: pennon.LanceDataset, query: Any, message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         dataset.to_table(full_text_query=query)
 

@@ -143,7 +143,7 @@ def test_a_phrase_in_stable_rows_after_a_compaction(tmp_path: Path) -> None:
     assert set(found["id"].to_pylist()) == {2, 3, 4, 5}
 
 
-def test_of_a_row_of_several_texts_the_best_one_counts(tmp_path: Path) -> None:
+def test_hybrid_search_of_list_rows_uses_the_best_text(tmp_path: Path) -> None:
     rows = pa.table(
         {
             "id": [0, 1, 2],

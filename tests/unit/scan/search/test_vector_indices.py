@@ -162,7 +162,7 @@ def test_vector_index_search_skips_deleted_and_filtered_rows(tables: Tables) -> 
     assert found(ds, fragments=[ds.get_fragments()[1]], prefilter=True) == estimates(10, 11, 12, 13)
 
 
-def test_many_queries_each_with_its_number(tables: Tables) -> None:
+def test_vector_index_search_with_several_queries_numbers_their_rows(tables: Tables) -> None:
     ds, _ = tables.add(tables.table(30), [0, 1, 2])
     queries = [[0, 0], [float("nan"), 0], [29, 0]]
     table = ds.to_table(["id"], nearest={"column": "vec", "q": queries, "k": 2})

@@ -202,7 +202,7 @@ def test_column_changes_after_concurrent_append_conflict(tmp_path: Path) -> None
         alter_columns(tightening)
 
 
-def test_merge(tmp_path: Path) -> None:
+def test_merge_joins_columns_by_key_and_row_id(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     other = pa.table({"key": [19, 3, 3, 9], "c": ["x", "y", "z", "gone"]})
     dataset.merge(other, "a", "key")
@@ -272,7 +272,7 @@ def test_alterations_are_complete(
         made(tmp_path).alter_columns(alteration)
 
 
-def test_wrong_descriptions(tmp_path: Path) -> None:
+def test_column_changes_with_invalid_arguments_are_refused(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     with pytest.raises(TypeError):
         dataset.add_columns(3)
@@ -289,7 +289,7 @@ def test_wrong_descriptions(tmp_path: Path) -> None:
     assert dataset.latest_version == 2
 
 
-def test_truncate(tmp_path: Path) -> None:
+def test_truncate_keeps_schema_and_old_versions(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.truncate_table()
     assert (dataset.count_rows(), dataset.schema) == (0, TABLE.schema)
@@ -298,7 +298,7 @@ def test_truncate(tmp_path: Path) -> None:
     assert [f.fragment_id for f in grown.get_fragments()] == [3]
 
 
-def test_metadata(tmp_path: Path) -> None:
+def test_update_of_metadata_config_and_field_metadata(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     assert dataset.update_metadata({"x": "1", "y": None}) == {"x": "1"}
     assert dataset.update_config({"k": "v"}) == dataset.config() == {"k": "v"}

@@ -116,7 +116,9 @@ def test_commit_of_old_deletion_file_conflicts(
     assert values(dataset).keys() == {k for k in range(ROWS) if k not in {3, 4}}
 
 
-def test_columns_of_others_are_not_lost(dataset: pennon.LanceDataset) -> None:
+def test_update_columns_commit_keeps_columns_of_concurrent_commits(
+    dataset: pennon.LanceDataset,
+) -> None:
     def update(column: str, value: int) -> LanceOperation.Update:
         data = pa.table({"k": [1], column: [value]})
         fragment, fields, *_ = base.get_fragments()[0].update_columns(data, "k")

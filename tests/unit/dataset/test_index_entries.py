@@ -57,7 +57,7 @@ def change(uri: str, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize(("column", "kind"), CASES)
-def test_an_entry_of_another_column_hinders_no_other_index(
+def test_index_entry_of_wrong_column_does_not_affect_other_indices(
     tmp_path: Path, column: str, kind: str
 ) -> None:
     warnings.simplefilter("ignore")

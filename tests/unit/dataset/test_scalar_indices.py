@@ -109,7 +109,7 @@ def test_create_scalar_index_with_wrong_arguments_is_refused(
     assert table.version == table.latest_version == 1
 
 
-def test_parameters(uri: str) -> None:
+def test_scalar_index_parameters_are_stored_and_retrained(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", IndexConfig("btree", {"zone_size": 10}), "b")
     table.create_scalar_index("i", IndexConfig("ZoneMap", {"rows_per_zone": 10}), "z")
@@ -220,7 +220,7 @@ def test_unreadable_scalar_index_is_rebuilt_by_optimize(uri: str) -> None:
     assert table.count_rows("i < 5") == 10
 
 
-def test_statistics(uri: str) -> None:
+def test_scalar_index_statistics(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("s", "BITMAP")
     table.delete("i < 5")

@@ -137,7 +137,7 @@ def test_filter_prunes_rows_by_statistics(tmp_path: Path) -> None:
     assert made.to_table(filter="n = 33")["s"].to_pylist() == ["033"]
 
 
-def test_no_rows_and_only_nulls(tmp_path: Path) -> None:
+def test_statistics_of_empty_and_null_columns(tmp_path: Path) -> None:
     nothing = pennon.write_dataset(rows(0).slice(0, 0), tmp_path / "none", auto_statistics=True)
     assert nothing.aggregate({"n": ["count", "min"], "*": "count"}) == {
         "count(n)": 0,
@@ -151,7 +151,7 @@ def test_no_rows_and_only_nulls(tmp_path: Path) -> None:
     assert pc.is_null(nulls.to_table()["n"]).to_pylist() == [True] * 9
 
 
-def test_wrong_aggregates(tmp_path: Path) -> None:
+def test_invalid_aggregates_are_refused(tmp_path: Path) -> None:
     made = pennon.write_dataset(rows(0), tmp_path / "t")
     with pytest.raises(
         ArgumentError, match="'median' of column 'n'; there are count, null_count, min, max"

@@ -17,7 +17,7 @@ from pennon.udf import BatchUDF
 from tests.unit.columns import TABLE, bytes_of, made
 
 
-def test_functions(tmp_path: Path) -> None:
+def test_batch_udf_adds_columns_with_batch_size(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     seen: list[tuple[int, list[str]]] = []
 
@@ -89,7 +89,7 @@ def test_udf_checkpoint_resumes_after_a_failure(tmp_path: Path) -> None:
     assert dataset.to_table()["c"].to_pylist() == [2 * n for n in range(20) if n != 9]
 
 
-def test_a_checkpoint_of_another_table_or_plan_is_not_believed(tmp_path: Path) -> None:
+def test_udf_checkpoint_of_another_table_or_plan_is_ignored(tmp_path: Path) -> None:
     kept = tmp_path / "kept.sqlite"
     schema = pa.schema([("c", pa.int64())])
     dataset = made(tmp_path / "t")

@@ -195,7 +195,7 @@ def test_vector_index_entry_with_missing_fragments_equals_exact_search(
     assert near(table, nprobes=2) == right
 
 
-def test_many_queries_are_looked_up_some_at_a_time(tmp_path: Path) -> None:
+def test_many_vector_queries_are_processed_in_batches(tmp_path: Path) -> None:
     """Each query of a PQ by dot has tables of 64 KiB: those of 3,000 would be 188 MiB."""
     rng = np.random.default_rng(3)
     table = pennon.write_dataset(vec_to_table(rng.normal(size=(300, 64))), tmp_path / "t.lance")

@@ -110,7 +110,7 @@ def test_integers_convert_to_decimals() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
-def test_structs_in_lists_and_maps_go_by_name(kind: Any) -> None:
+def test_struct_conversion_within_lists_and_maps_matches_fields_by_name(kind: Any) -> None:
     given, wanted = (
         pa.struct([("b", pa.int64()), ("a", pa.int64())]),
         pa.struct([("a", pa.int32()), ("b", pa.int32())]),

@@ -36,7 +36,7 @@ assert not found, found
 """
 
 
-def test_each_number_has_a_row() -> None:
+def test_run_numbers_returns_one_row_per_number() -> None:
     batches = RunNumbers(Plain(bytes))(iter([NUMBERS, NUMBERS.slice(1)]))
     rows = pa.Table.from_batches(batches)
     rows.validate(full=True)

@@ -69,7 +69,7 @@ def test_tables_of_the_catalog_are_refused(options: dict[str, str]) -> None:
         parse_write_options(options)
 
 
-def test_write_options() -> None:
+def test_write_options_are_parsed() -> None:
     options = parse_write_options({"path": "/t", "max_rows_per_file": "7"})
     assert (options.max_rows_per_file, options.max_bytes_per_file) == (7, None)
     assert (options.merge_schema, options.where, options.overwrite_by) == (False, None, ())

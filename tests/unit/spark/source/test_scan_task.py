@@ -67,7 +67,7 @@ def pushed_into(scan: TableScan, snapshot: Snapshot, *filters: ds.Filter) -> Tab
     return scan.where_all([each for each in conditions if each is not None])
 
 
-def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
+def test_scan_reads_other_columns_for_matching_rows_only(folder: Path) -> None:
     snapshot, store = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)
     whole = list(scan.read(plan_tasks(snapshot)))

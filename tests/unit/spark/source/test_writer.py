@@ -76,7 +76,7 @@ def test_replace_where_with_rows_outside_the_condition_is_refused(uri: str) -> N
     assert pennon.dataset(uri).version == 1
 
 
-def test_rows_with_the_keys_of_new_ones_are_replaced(uri: str) -> None:
+def test_overwrite_by_replaces_rows_with_equal_keys(uri: str) -> None:
     write(uri, days(("mon", 10), (None, 11), ("sun", 12)), "overwrite", overwrite_by="DAY")
     assert rows_of(uri) == [(None, 11), ("mon", 10), ("sun", 12), ("tue", 3), ("wed", 5)]
     assert pennon.dataset(uri).version == 2

@@ -54,7 +54,7 @@ def test_rows_of_fragments_one_after_another() -> None:
     assert there.tolist() == [True, True, True, True, False, True]
 
 
-def test_more_rows_than_there_were() -> None:
+def test_row_map_with_too_many_new_rows_is_refused() -> None:
     one = np.array([4], np.uint64)
     with pytest.raises(FormatError, match="1 rows of fragments were rewritten as 2"):
         RowMap.of_order(one, one, [7], [2])

@@ -51,7 +51,7 @@ def test_nodes_of_each_kind() -> None:
     assert fst.find(b"zz") is None
 
 
-def test_a_way_to_the_node_just_before() -> None:
+def test_fst_transition_to_the_node_before() -> None:
     """Node 18 ends in 'a' (common byte 5), the next one has one byte: 'b' of its own, no sizes."""
     # 16: 09 01 85  "a" = 9; 19: 78 c0 "x" to the node before, whose last byte is 18
     fst = TokenFst(whole("09 01 85 78 c0", 1, 20))
@@ -59,7 +59,7 @@ def test_a_way_to_the_node_just_before() -> None:
 
 
 @given(TOKENS)
-def test_both_ways(tokens: dict[str, int]) -> None:
+def test_fst_round_trip(tokens: dict[str, int]) -> None:
     items = sorted((token.encode(), number) for token, number in tokens.items())
     fst = TokenFst(write_fst(items))
     assert list(fst.items()) == items
@@ -72,13 +72,13 @@ def test_fst_with_unordered_keys_is_refused(keys: list[bytes]) -> None:
         write_fst((key, 0) for key in keys)
 
 
-def test_a_way_on_has_a_delta_of_a_byte() -> None:
+def test_fst_transition_delta_has_one_byte_at_least() -> None:
     """Pylance reads no numbers of no bytes, F-482: the root would be `61 00 01` otherwise."""
     data = write_fst([(b"a", 0)])
     assert data[16:-20].hex() == "00611001"
 
 
-def test_nodes_of_many_ways() -> None:
+def test_fst_node_with_256_transitions() -> None:
     items = [(bytes([each]), each + 1) for each in range(256)]
     assert list(TokenFst(write_fst(items)).items()) == items
 

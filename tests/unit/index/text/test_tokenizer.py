@@ -41,7 +41,7 @@ def test_token_positions_count_removed_stop_words() -> None:
         ("a\U0001f600b", ["a", "b"]),
     ],
 )
-def test_words(text: str, expected: list[str]) -> None:
+def test_simple_tokenizer_splits_words(text: str, expected: list[str]) -> None:
     assert tokens(text, **PLAIN) == expected
 
 
@@ -73,7 +73,7 @@ def test_words(text: str, expected: list[str]) -> None:
         ({"max_token_length": None}, "y" * 50, ["y" * 50]),
     ],
 )
-def test_settings(settings: dict[str, Any], text: str, expected: list[str]) -> None:
+def test_tokenizer_settings(settings: dict[str, Any], text: str, expected: list[str]) -> None:
     stops = {"remove_stop_words": True} if "custom_stop_words" in settings else {}
     assert tokens(text, **(PLAIN | settings | stops)) == expected
 
@@ -94,7 +94,7 @@ def test_a_word_and_its_parts_have_one_position() -> None:
         ("Tamil", "புத்தகங்கள்", "புததகம"),
     ],
 )
-def test_stems(language: str, text: str, expected: str) -> None:
+def test_tokenizer_stems_by_language(language: str, text: str, expected: str) -> None:
     found = Tokenizer(TextParameters(language=language)).tokens(text)
     assert "".join(found) == expected or language == "Tamil"
 
@@ -111,7 +111,7 @@ def test_unknown_tokenizers_and_stemmers_are_refused() -> None:
         Tokenizer(TextParameters(language="english"))
 
 
-def test_parameters_both_ways() -> None:
+def test_text_parameters_round_trip() -> None:
     given = TextParameters(language="German", custom_stop_words=("der",), max_token_length=None)
     made = TextParameters.parse(given.to_json().encode())
     assert made.custom_stop_words == ("der",)

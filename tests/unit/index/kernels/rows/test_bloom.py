@@ -53,7 +53,9 @@ def test_xxhash64_equals_the_plain_one(data: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=70)), st.sampled_from([1, 2, 8, 64]))
-def test_varied_values(values: list[bytes], blocks: int) -> None:
+def test_bloom_insert_of_variable_width_values_equals_the_twin(
+    values: list[bytes], blocks: int
+) -> None:
     words = np.zeros(8 * blocks, np.uint32)
     offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
     insert_varied(words, np.frombuffer(b"".join(values), np.uint8), offsets)
@@ -61,7 +63,7 @@ def test_varied_values(values: list[bytes], blocks: int) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
-def test_fixed_values(width: int) -> None:
+def test_bloom_insert_of_fixed_width_values_equals_the_twin(width: int) -> None:
     data = np.random.default_rng(width).integers(0, 256, 50 * width, np.uint8)
     values = [data[at : at + width].tobytes() for at in range(0, len(data), width)]
     words = np.zeros(32, np.uint32)

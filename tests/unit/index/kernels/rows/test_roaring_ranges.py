@@ -80,7 +80,7 @@ def test_roaring_sets_are_united(name: str, other: str) -> None:
 @given(
     st.lists(st.sets(st.integers(0, (1 << 34) - 1) | st.integers(0, 99), max_size=30), max_size=4)
 )
-def test_treemaps(groups: list[set[int]]) -> None:
+def test_roaring_treemaps_are_united(groups: list[set[int]]) -> None:
     found = parse([BitMap64(each).serialize() for each in groups], TREEMAP)
     assert numbers(found) == sorted(set().union(*groups))
 
@@ -104,11 +104,11 @@ def test_roaring_union_with_whole_fragments() -> None:
     assert parse(joined, ADDRESSES) == [(7 << 32, 8 << 32)]
 
 
-def test_no_sets_have_no_rows() -> None:
+def test_roaring_union_of_zero_sets_is_empty() -> None:
     assert parse([], ADDRESSES) == parse([bytes(4)], ADDRESSES) == parse([bytes(8)], TREEMAP) == []
 
 
-def test_cut_off_anywhere() -> None:
+def test_truncated_roaring_sets_are_refused() -> None:
     for with_runs in (False, True):
         values = [*range(10), *range(70_000, 140_000, 2)]
         data = address_set(part(2, bitmap_of(values, with_runs=with_runs)))
@@ -146,7 +146,7 @@ def test_damaged_roaring_set_raises_format_error_or_parses() -> None:
         "3c300000 01000000 0000 0100 10000000 0400 0500",  # another cookie
     ],
 )
-def test_damaged_bitmaps(body: str) -> None:
+def test_damaged_roaring_bitmaps_are_refused(body: str) -> None:
     data = bytes.fromhex(body)
     wrong = address_set(bytes(4) + len(data).to_bytes(4, "little") + data)
     for sets in ([wrong], [address_set(part(0, BitMap([9, 5]))), wrong]):

@@ -48,7 +48,7 @@ def test_word_table_splits_as_a_regular_expression(batches: list[list[str]]) -> 
         table.word(len(known))
 
 
-def test_many_words() -> None:
+def test_word_table_of_many_words() -> None:
     table = WordTable()
     texts = [f"{'abcde'[n % 5]}{'é' * (n // 5)}".encode() for n in range(500)]
     table_of_long = split(table, texts * 3)

@@ -13,7 +13,7 @@ from pennon.index.vector.rows import Matrix
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 256])
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 100])
-def test_as_computed_plainly(parts: int, count: int, rows: int) -> None:
+def test_nearest_centroids_equal_the_twin(parts: int, count: int, rows: int) -> None:
     rng = np.random.default_rng(parts * 1000 + count)
     words = rng.normal(size=(parts, count, 5)).astype(np.float32)
     vectors = rng.normal(size=(rows, parts * 5)).astype(np.float32)
@@ -103,7 +103,7 @@ def test_nearest_centroids_skip_nan_and_infinite_centroids() -> None:
         assert np.array_equal(found, alone)
 
 
-def test_sums_and_counts() -> None:
+def test_centroid_sums_and_counts() -> None:
     rows = np.arange(12, dtype=np.float32).reshape(4, 3)
     sums, counts = np.zeros((3, 3)), np.zeros(3, np.int64)
     add_rows(rows, np.array([2, 0, 2, 2], np.int32), sums, counts)

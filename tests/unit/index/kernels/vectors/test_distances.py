@@ -14,7 +14,7 @@ SIZES = [0, 1, 3, 7, 8, 9, 16, 31, 32, 33, 64, 100, 131]
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES)
-def test_as_in_float64(size: int, kind: Any) -> None:
+def test_distances_equal_float64(size: int, kind: Any) -> None:
     rng = np.random.default_rng(size)
     for rows in (1, 2, 15, 16, 17, 35):
         for asked in (1, 2, 3, 4, 5, 9):
@@ -43,7 +43,7 @@ def test_distances_to_nan_and_infinity() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_bits(size: int) -> None:
+def test_hamming_distances_equal_numpy(size: int) -> None:
     rng = np.random.default_rng(size)
     vectors = rng.integers(0, 256, (37, size)).astype(np.uint8)
     queries = rng.integers(0, 256, (5, size)).astype(np.uint8)

@@ -152,7 +152,7 @@ def test_hnsw_neighbours_equal_a_plain_twin(width: int, m: int) -> None:
     assert found == plain_twin(rows, m)
 
 
-def test_all_of_one_place() -> None:
+def test_hnsw_build_of_equal_rows() -> None:
     rows = np.ones((300, 16), np.float32)
     counts, nodes, far, *_ = grown(rows, np.zeros(300, np.uint8), 4, 20)
     assert counts.min() > 0

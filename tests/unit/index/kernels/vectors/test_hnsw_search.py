@@ -45,7 +45,7 @@ def walked(
     return sorted(found.tolist())
 
 
-def test_walks_along_a_line() -> None:
+def test_hnsw_walk_along_a_line() -> None:
     line = np.arange(50.0)
     near = [[at for at in (number - 1, number + 1) if 0 <= at < 50] for number in range(50)]
     plain = graph_of(near)
@@ -58,7 +58,7 @@ def test_walks_along_a_line() -> None:
     assert walked(line, 26.0, skipping, 20, 2, passing) == [20, 30]
 
 
-def test_walks_past_a_hundred_neighbours() -> None:
+def test_hnsw_walk_past_a_hundred_neighbours() -> None:
     line = np.arange(200.0)
     everyone = list(range(200))
     star = graph_of([everyone, *([0, 0] for _ in everyone[1:])])

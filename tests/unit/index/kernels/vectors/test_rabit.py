@@ -40,7 +40,7 @@ def turned_plainly(vectors: Floats, flips: Floats) -> npt.NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("width", [1, 2, 6, 8, 24, 104, 128])
-def test_turned_vectors(width: int) -> None:
+def test_rabit_rotation_equals_the_twin(width: int) -> None:
     rng = np.random.default_rng(width)
     vectors = rng.normal(size=(5, width)).astype(np.float32)
     flips = rng.choice([-1, 1], (4, width)).astype(np.float32)
@@ -255,7 +255,7 @@ def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
 @pytest.mark.parametrize("width", [8, 72, 128])
 @pytest.mark.parametrize("bits", [0, 4])
 @pytest.mark.parametrize("most", [5, 200])
-def test_rabit_queries_together_find_like_single_ones(width: int, bits: int, most: int) -> None:
+def test_rabit_queries_in_a_batch_equal_single_queries(width: int, bits: int, most: int) -> None:
     """Pairs of partitions in any order, each query's own together."""
     parts = [Rows(count, width, bits) for count in (40, 0, 97, 33)]
     turned, order = parts[0].turned, [2, 0, 1, 3, 0, 3, 2, 1]

@@ -15,7 +15,7 @@ def test_work_chunks_are_taken_in_order_once() -> None:
 
 
 @pytest.mark.parametrize("borders", [[], [0], [7]])
-def test_no_shares(borders: list[int]) -> None:
+def test_work_chunks_without_borders_are_empty(borders: list[int]) -> None:
     assert list(WorkChunks(np.array(borders, np.int64))) == []
 
 
@@ -25,7 +25,7 @@ def test_work_chunks_with_descending_borders_are_refused(borders: list[int]) -> 
         WorkChunks(np.array(borders))
 
 
-def test_threads_share() -> None:
+def test_work_chunks_are_shared_by_threads() -> None:
     shares = WorkChunks(np.arange(20_001))
     with ThreadPoolExecutor(4) as threads:
         taken = [each for found in threads.map(lambda _: list(shares), range(4)) for each in found]

@@ -9,7 +9,7 @@ from pennon.index.vector.search.top_k import Best, Neighbours, nearest_of
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_as_a_sort_of_all(seed: int) -> None:
+def test_top_k_equals_a_full_sort(seed: int) -> None:
     rng = np.random.default_rng(seed)
     queries, rows, k = int(rng.integers(1, 5)), int(rng.integers(0, 400)), int(rng.integers(1, 30))
     found = rng.integers(0, rng.choice([3, 50, 10**6]), (queries, rows)).astype(np.float32)

@@ -46,7 +46,9 @@ class Source:
         ([(0, 4), (4, 4)], 2, [(0, 4), (4, 4)]),
     ],
 )
-def test_merge(extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]) -> None:
+def test_merge_joins_close_ranges_within_the_budget(
+    extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]
+) -> None:
     assert merge([ByteRange(*one) for one in extents], budget) == [ByteRange(*one) for one in runs]
 
 
@@ -80,7 +82,7 @@ def test_prefetched_range_forwards_requests_outside_it() -> None:
     assert source.asked == [[ByteRange(10, 10)], rounds[0]]
 
 
-def test_hull() -> None:
+def test_hull_of_close_ranges() -> None:
     assert hull([(5, 9), (2, 3)]) == ByteRange(2, 7)
     assert hull([]) is None
     assert hull([(3, 3)]) is None

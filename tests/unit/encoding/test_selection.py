@@ -28,7 +28,7 @@ def _value(kind: pa.DataType, number: int) -> Any:
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 @pytest.mark.parametrize("start", [0, 3])
-def test_slices(kind: pa.DataType, start: int) -> None:
+def test_filter_and_take_of_slices_equal_python(kind: pa.DataType, start: int) -> None:
     values = [None if number % 5 == 4 else _value(kind, number) for number in range(20)]
     array, values = pa.array(values, kind)[start:], values[start:]
     mask = np.arange(len(values)) % 3 != 1

@@ -19,7 +19,7 @@ def bits_of(data: np.ndarray) -> list[int]:
 
 
 @each_seed(50)
-def test_pick_bits(seed: int) -> None:
+def test_pick_bits_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     source = np.frombuffer(chance.randbytes(chance.randint(0, 40)), np.uint8)
     limit = len(source) * 8
@@ -43,7 +43,7 @@ def test_pick_bits_checks_first(starts: list[int], ends: list[int]) -> None:
 
 
 @each_seed(50)
-def test_unpack_bits(seed: int) -> None:
+def test_unpack_bits_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     width, signed = chance.randint(1, 64), chance.random() < 0.5
     source = np.frombuffer(chance.randbytes(200), np.uint8)
@@ -101,7 +101,7 @@ def test_fastlanes_checks_first(words: int, width: int, values: int) -> None:
 
 
 @each_seed(30)
-def test_lz4_size(seed: int) -> None:
+def test_lz4_decoded_size(seed: int) -> None:
     chance = random.Random(seed)
     plain = b"".join(bytes([chance.randrange(4)]) * chance.randint(1, 600) for _ in range(20))
     plain += chance.randbytes(chance.randint(0, 600))
@@ -117,7 +117,7 @@ def test_truncated_lz4_block_is_refused() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize(("start", "count"), [(0, 0), (0, 1), (3, 5), (0, 64), (7, 130), (8, 992)])
-def test_set_bits(share: float, start: int, count: int) -> None:
+def test_set_bits_finds_positions_of_set_bits(share: float, start: int, count: int) -> None:
     bits = np.random.default_rng(3).random(1000) < share
     packed = np.packbits(bits, bitorder="little")
     expected = np.flatnonzero(bits[start : start + count])

@@ -59,7 +59,7 @@ def some_bytes(chance: random.Random) -> bytes:
 
 
 @each_seed(40)
-def test_stored_frames(seed: int) -> None:
+def test_stored_zstd_frames_equal_the_codec(seed: int) -> None:
     chance = random.Random(seed)
     plain = [some_bytes(chance) for _ in range(6)]
     frames = [frame(chance, part) for part in plain]

@@ -19,7 +19,7 @@ def strings(values: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(values), np.uint8), offsets
 
 
-def test_byte_strings_stand_behind_their_levels_and_sizes() -> None:
+def test_interleaved_byte_strings_follow_their_levels_and_sizes() -> None:
     rep = np.array([1, 0, 1, 1], np.uint16)
     definition = np.array([0, 1, 2, 0], np.uint16)
     data, offsets = strings([b"ab", b"", b"c"])

@@ -24,7 +24,7 @@ def bits_of(bitmap: np.ndarray | None, count: int) -> list[int]:
 
 
 @each_seed(40)
-def test_validity(seed: int) -> None:
+def test_validity_of_levels_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     highest = chance.randint(0, 5)
     visible = [chance.random() < 0.7 for _ in range(highest + 1)]
@@ -142,7 +142,7 @@ def test_repetition_levels_without_list_start_are_refused() -> None:
         lists_of(levels(1), levels(0, 0), 0, -1, 0, wide=False)
 
 
-def test_every_nth() -> None:
+def test_every_nth_level_of_fixed_size_lists() -> None:
     visible = np.array([1, 1, 0], np.uint8)
     rep, definition = every_nth(NONE, levels(0, 1, 1, 0), visible, 2)
     assert (rep, definition.tolist()) == (None, [0, 1])

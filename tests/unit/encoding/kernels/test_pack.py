@@ -46,7 +46,7 @@ def test_pack_blocks_of_every_width_equals_the_twin(dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", WORDS)
 @pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
-def test_blocks_with_their_own_widths_unpack_again(dtype: type, count: int) -> None:
+def test_blocks_of_different_widths_round_trip(dtype: type, count: int) -> None:
     values = np.concatenate([random_values(dtype, width, 700) for width in (3, 0, 8, 5, 1)])[:count]
     widths = block_widths(values)
     blocks = [values[start : start + 1024] for start in range(0, count, 1024)]
@@ -60,7 +60,7 @@ def test_blocks_with_their_own_widths_unpack_again(dtype: type, count: int) -> N
 
 @pytest.mark.parametrize("counts", [[5], [1024, 1024, 7], [2048, 900], [0, 3, 0], [1, 1023, 4096]])
 @pytest.mark.parametrize("width", [1, 4, 15])
-def test_chunks_of_one_width_unpack_again(counts: list[int], width: int) -> None:
+def test_chunks_of_one_width_round_trip(counts: list[int], width: int) -> None:
     chunks = np.array(counts, np.int64)
     values = random_values(np.uint16, width, sum(counts))
     data, sizes = pack_blocks(values, chunks, width)

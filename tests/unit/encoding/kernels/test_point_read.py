@@ -174,7 +174,7 @@ def test_point_read_rows_equal_those_of_whole_chunks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_damaged_chunks(name: str) -> None:
+def test_damaged_chunks_raise_format_error_or_read(name: str) -> None:
     """Any bytes give FormatError or as many rows as were asked for."""
     page = Page.of(ARRAYS[name])
     random = np.random.default_rng(13)

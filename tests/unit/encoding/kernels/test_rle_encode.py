@@ -60,7 +60,7 @@ def test_rle_chunk_is_the_largest_fitting_power_of_two() -> None:
         encode_runs(values, 4096, 1)
 
 
-def test_no_values_have_no_runs() -> None:
+def test_rle_encoding_of_zero_values() -> None:
     empty = np.empty(0, np.uint32)
     assert count_runs(empty) == 0
     assert [len(part) for part in encode_runs(empty, 4096, 100)] == [0, 0, 0, 0]

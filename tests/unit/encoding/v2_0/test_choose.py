@@ -94,7 +94,7 @@ def test_half_floats_and_nan_payloads_pass_bit_by_bit() -> None:
         (pa.array(["a"]).dictionary_encode(), Dictionary),
     ],
 )
-def test_choice(array: pa.Array, kind: pa.DataType) -> None:
+def test_encoding_choice_at_2_0_by_type_and_values(array: pa.Array, kind: pa.DataType) -> None:
     assert isinstance(encode_page(array, {}).encoding, kind)
 
 

@@ -50,7 +50,7 @@ def test_binary_is_the_example_of_the_format() -> None:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
 @pytest.mark.parametrize("null_every", [0, 3, 1])
-def test_binary_contract(kind: pa.DataType, null_every: int) -> None:
+def test_binary_encoding_of_strings_and_nulls(kind: pa.DataType, null_every: int) -> None:
     for count in (0, 1, 9, 1025):
         values = [f"v{i}" * (i % 4) for i in range(count)]
         rows = [None if null_every and i % null_every == 0 else v for i, v in enumerate(values)]
@@ -148,7 +148,7 @@ def symbol_table(*symbols: Any, used: Any = True) -> Any:
     return (u64(head) + body + bytes(map(len, symbols))).ljust(2312, b"\0")
 
 
-def test_fsst_contract() -> None:
+def test_fsst_encoding_of_annotated_bytes() -> None:
     """Codes 0 "the ", 1 "q"; 255 escapes."""
     encoding = Fsst(
         Binary(NoNulls(Flat(64, BufferRef(0))), Flat(8, BufferRef(1)), 6),

@@ -50,7 +50,7 @@ def test_few_wide_numbers_are_a_dictionary(count: int, run: int, tmp_path: Path)
 
 
 @pytest.mark.parametrize("run", [5, 50])
-def test_runs_of_more_numbers_are_looked_for_by_their_first(run: int, tmp_path: Path) -> None:
+def test_dictionary_of_runs_counts_the_first_of_each_run(run: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(run)
     few = rng.integers(1 << 61, 1 << 62, 200)
     numbers = pa.array(np.repeat(few[rng.integers(0, 200, 4000)], run))

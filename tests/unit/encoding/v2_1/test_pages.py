@@ -92,7 +92,7 @@ def flat_page() -> Page:
     return Page(flat_layout(10), 10, [words(chunks, [2, 2, 0]), b"".join(chunks)])
 
 
-def test_flat_chunks() -> None:
+def test_mini_block_page_of_flat_chunks() -> None:
     page = flat_page()
     assert page.values(Rows.between(0, 10), pa.int32()) == list(range(10))
     assert page.rounds == 1, "a whole page is read at once"
@@ -189,7 +189,9 @@ def test_dictionary_of_a_page() -> None:
         ({"definition": e.Flat(16)}, "chunk"),
     ],
 )
-def test_damaged_layouts(change: dict[str, object], message: str) -> None:
+def test_mini_block_page_with_damaged_layout_is_refused(
+    change: dict[str, object], message: str
+) -> None:
     page = flat_page()
     page.layout = replace(page.layout, **change)  # type: ignore[arg-type]
     with pytest.raises(LanceError, match=message):
@@ -253,7 +255,7 @@ def test_damaged_full_zip(data: bytes, index: bytes, message: str) -> None:
 # --- constant -------------------------------------------------------------------------------------
 
 
-def test_one_value() -> None:
+def test_constant_page_of_one_value() -> None:
     page = Page(ConstantPage(b"\x07\0\0\0", None, None, 0, 0, ITEM), 1 << 40, [])
     assert page.values(Rows.between(1 << 39, (1 << 39) + 3), pa.int32()) == [7, 7, 7]
     assert page.rounds == 0
@@ -297,7 +299,7 @@ def test_invalid_constant_values_are_refused(data: bytes) -> None:
 # --- blobs ----------------------------------------------------------------------------------------
 
 
-def test_blob_levels() -> None:
+def test_blob_page_with_levels() -> None:
     """A value, an empty one, and a NULL, whose level stands in its position."""
     rows = struct.pack("<QQQQQQ", 64, 9, 0, 0, 1 << 16, 0)
     packed = e.PackedStruct((64, 64), e.Flat(128))

@@ -58,7 +58,7 @@ def single(count: int, step: int = 2) -> Rows:
         (single(s.MOST_POINT_ROWS + 1), 2, s.PAGE_BY_PAGE),
     ],
 )
-def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
+def test_strategy_for_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
     assert s.for_column(rows, pages) is chosen
 
 
@@ -72,7 +72,7 @@ def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
         (single(s.MOST_POINT_ROWS + 1, 1), s.CHUNKS),
     ],
 )
-def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
+def test_strategy_for_chunks(rows: Rows, chosen: s.Strategy) -> None:
     first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
     assert s.for_chunks(rows, first_rows, chunks, recipe_of(DIGESTS), 8) is chosen
     assert s.for_chunks(rows, first_rows, chunks, None, 8) is s.CHUNKS
@@ -117,7 +117,7 @@ def test_strategy_limits_of_entries_and_cached_levels() -> None:
     assert not s.keeps_levels(Rows.between(0, 100), 100, 8)
 
 
-def test_describe() -> None:
+def test_strategy_descriptions() -> None:
     def words(rows: Rows, *layouts: object, total: int = 9, runs: int = 1) -> tuple[str, str]:
         text = s.describe(rows, [(layout, 1000) for layout in layouts], total, runs)  # type: ignore[misc]
         how, why = text.split(": ")

@@ -15,7 +15,7 @@ def flat(bits: int = 32) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=bits))
 
 
-def test_constant_layout() -> None:
+def test_constant_layout_message_is_parsed() -> None:
     message = pb.PageLayout(
         constant_layout=pb.ConstantLayout(
             layers=[pb.REPDEF_NULLABLE_ITEM, pb.REPDEF_NULL_AND_EMPTY_LIST],
@@ -90,7 +90,9 @@ def test_a_deep_encoding() -> None:
         ),
     ],
 )
-def test_bad_messages(data: bytes, error: type[LanceError], message: str) -> None:
+def test_invalid_page_layout_messages_are_refused(
+    data: bytes, error: type[LanceError], message: str
+) -> None:
     with pytest.raises(error, match=message):
         parse_page_layout(data)
 

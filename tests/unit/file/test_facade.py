@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Any:
     return path
 
 
-def test_read_all(path: Path) -> None:
+def test_file_reader_reads_all_rows_in_batches(path: Path) -> None:
     reader = LanceFileReader(str(path))
     assert reader.num_rows() == 1000
     assert reader.read_all().to_table().equals(TABLE)
@@ -128,7 +128,7 @@ def test_writer_block_with_exception_leaves_no_file(tmp_path: Path) -> None:
         ("memory://x/a/b", ("memory://x/a", "b")),
     ],
 )
-def test_split_path(path: Path, parts: Any) -> None:
+def test_split_path_into_folder_and_name(path: Path, parts: Any) -> None:
     assert split_path(path) == parts
 
 

@@ -81,7 +81,7 @@ def test_the_ranges_tile_the_file(ranges: list[NamedRange]) -> None:
         assert before.end == after.start
 
 
-def test_every_byte_has_an_owner(ranges: list[NamedRange]) -> None:
+def test_inspect_assigns_every_byte_to_a_range(ranges: list[NamedRange]) -> None:
     assert {each.kind for each in ranges} == {
         "page buffer",
         "blob values",

@@ -114,7 +114,7 @@ def test_struct_of_struct() -> None:
     assert read(file, Rows.at(np.array([0, 2]))) == [[rows[0], rows[2]]]
 
 
-def test_empty_struct() -> None:
+def test_struct_without_fields_is_read() -> None:
     schema = pa.schema([("s", pa.struct([]))])
     file = HandFile(schema, 3, [HandColumn([HandPage(3, e.SimpleStruct())])]).open()
     assert read(file, Rows.between(1, 3)) == [[{}, {}]]
@@ -176,7 +176,7 @@ def test_strings_of_early_writers_take_two_columns() -> None:
     assert read(file, Rows.between(2, 3)) == [["bar"], [b"vwxyz"], [3]]
 
 
-def test_blobs() -> None:
+def test_blobs_are_read_and_checked() -> None:
     metadata = {"lance-encoding:blob": "true"}
     schema = pa.schema([pa.field("b", pa.large_binary(), metadata=metadata)])
     encoding = e.PackedStruct((e.Flat(64, B0), e.Flat(64, B0)), B0)
@@ -240,7 +240,7 @@ def footer(**changes: int) -> bytes:
         (footer(buffers_at=1), FormatError, "global buffer 0"),
     ],
 )
-def test_bad_footers(data: bytes, error: type[Exception], message: str) -> None:
+def test_invalid_footers_are_refused(data: bytes, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as raised:
         read(open_bytes(data))
     assert "x.lance" in str(raised.value)

@@ -173,7 +173,7 @@ def test_item_pages_end_at_list_page_boundaries(store: MemoryStore) -> None:
     assert read(store)["l"] == [[1, 2, 3]] * 300
 
 
-def test_empty_file(store: MemoryStore) -> None:
+def test_write_of_zero_rows(store: MemoryStore) -> None:
     written = write(store, [], table().schema)
     assert written.num_rows == 0
     assert read(store) == table().slice(0, 0).to_pydict()

@@ -94,7 +94,7 @@ CASES: dict[str, tuple[pa.Array, dict[tuple[str, str], int]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("start", [0, 1])
-def test_losses(case: str, start: int) -> None:
+def test_losses_are_counted_by_column_and_kind(case: str, start: int) -> None:
     """The counts are those of the rows that are written, in whatever slices."""
     array, wanted = CASES[case]
     front = pa.concat_arrays([array.slice(0, start), array])

@@ -113,7 +113,7 @@ def test_field_ids_with_gaps_are_read() -> None:
     assert read(data) == [[1], [2]]
 
 
-def test_no_rows_at_all() -> None:
+def test_file_0_1_without_rows_is_read() -> None:
     data = build(b"-", [], [], [field(0, "a", "uint8"), field(1, "b", "string")])
     assert opened(data).num_rows == 0
     assert read(data) == [[], []]
@@ -143,7 +143,7 @@ def test_struct_of_two() -> None:
         (FILE[-12:], "too short"),
     ],
 )
-def test_damage(data: bytes, says: str) -> None:
+def test_damaged_0_1_file_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(FormatError, match=says):
         read(data)
 

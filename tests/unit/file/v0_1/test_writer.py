@@ -53,7 +53,7 @@ def batch_of(**columns: Any) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("group", [1, 3, 4, 100])
 @pytest.mark.parametrize("cut", [1, 2, 5, 11])
-def test_groups_go_on_from_batch_to_batch(group: int, cut: int) -> None:
+def test_row_groups_continue_across_batches(group: int, cut: int) -> None:
     table = pa.table(
         {
             "n": pa.array(range(11), pa.int16()),
@@ -89,7 +89,7 @@ def test_slices_of_arrays() -> None:
     ]
 
 
-def test_no_rows() -> None:
+def test_writer_0_1_of_zero_rows() -> None:
     file = written([batch_of(a=pa.array([], pa.int32()), b=pa.array([], pa.string()))])
     assert file.num_rows == 0
 

@@ -170,7 +170,7 @@ def test_zone_map_in_column_or_file_buffer_is_read(place: e.Place) -> None:
         (GOOD, {"place": "page"}),
     ],
 )
-def test_damage(zone_map: bytes, options: dict[str, Any]) -> None:
+def test_damaged_zone_map_is_refused(zone_map: bytes, options: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="column 'x'"):
         bounds_of(by_hand(zone_map, **options))
 

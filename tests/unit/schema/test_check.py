@@ -162,7 +162,7 @@ def test_column_names_that_differ_by_case_are_accepted() -> None:
     check_writable(schema_from_arrow(pa.schema([("a", pa.int8()), ("A", pa.int8())])), V2_0)
 
 
-def test_null_structs() -> None:
+def test_null_struct_error_names_column_count_and_version() -> None:
     message = str(null_struct_error("p.q", 3, V2_0))
     assert message.startswith("column 'p.q' has 3 NULL struct(s); file version 2.0")
     assert "2.1 does" in message

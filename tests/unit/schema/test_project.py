@@ -82,7 +82,7 @@ def test_project_prefers_the_top_level_name_over_a_path() -> None:
 
 
 @given(st.recursive(st.just(pa.int8()), _structs, max_leaves=6))
-def test_each_path_of_a_schema_leads_to_its_field(kind: pa.DataType) -> None:
+def test_walked_paths_resolve_to_their_fields(kind: pa.DataType) -> None:
     schema = schema_from_arrow(pa.schema(kind if pa.types.is_struct(kind) else [("a", kind)]))
     for path, field in walk_paths(schema):
         assert resolve(schema, path)[-1].id == field.id
@@ -114,7 +114,7 @@ def test_paths_in_another_case() -> None:
         find_path(schema, "idd")
 
 
-def test_many_columns_are_not_all_listed() -> None:
+def test_unknown_column_error_of_wide_schema_is_short() -> None:
     wide = schema_from_arrow(pa.schema([(f"c{i}", pa.int8()) for i in range(10_000)]))
     with pytest.raises(ArgumentError) as caught:
         project(wide, ["nope"])

@@ -54,7 +54,7 @@ def test_unknown_file_version_error_lists_known_names(name: str) -> None:
         ((2, 2), V2_2),
     ],
 )
-def test_numbers(numbers: tuple[int, int], version: FileVersion) -> None:
+def test_file_version_numbers_are_parsed(numbers: tuple[int, int], version: FileVersion) -> None:
     assert FileVersion.from_numbers(*numbers) == version
 
 
@@ -101,5 +101,5 @@ def test_newer_version_has_abilities_of_newest_known() -> None:
     assert all(newer.holds(ability) == V2_2.holds(ability) for ability in Ability)
 
 
-def test_every_ability_is_of_some_version() -> None:
+def test_every_ability_has_an_oldest_version() -> None:
     assert all(oldest_with(ability) in READABLE for ability in Ability)

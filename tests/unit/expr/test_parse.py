@@ -87,7 +87,7 @@ def test_beyond_the_oracle(text: str, expected: list[int]) -> None:
         ("timestamp '2020-01-01' - date '0001-01-01' is null", "out of bounds"),
     ],
 )
-def test_refused(text: str, error: str) -> None:
+def test_invalid_filters_are_refused(text: str, error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         parse_filter(text, BATCH.schema)
 
@@ -156,7 +156,7 @@ def rows_of(condition: Expression, batch: pa.RecordBatch) -> list[int]:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 @pytest.mark.parametrize("odd", ["x", "É", "ß☃"])
-def test_texts_of_one_byte_a_character_and_others(kind: pa.DataType, odd: str) -> None:
+def test_string_functions_on_ascii_and_other_slices(kind: pa.DataType, odd: str) -> None:
     """Slices as well: characters outside of them do not matter, those inside do."""
     texts = ["☃", "Ab", None, odd, "", "bA c", "☃☃"]
     whole = pa.record_batch({"s": pa.array(texts, kind)})

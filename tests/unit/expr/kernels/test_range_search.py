@@ -30,7 +30,9 @@ def search(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64])
 @example([b"c" * 130 + b"ab", b"c" * 64 + b"a", b"b"], b"ab", np.int64)
 @example([b"a" * 100], b"a" * 101, np.int32)
 @example([b"ab", b"cb", b"", b"ab", b"b"], b"ab", np.int32)
-def test_as_python(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64]) -> None:
+def test_string_search_equals_python(
+    strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64]
+) -> None:
     assert search(strings, wanted, kind) == [wanted in one for one in strings]
 
 

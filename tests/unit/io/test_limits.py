@@ -20,7 +20,7 @@ from pennon.io.limits import EXPRESS, OBJECT_STORE, THREADS_VARIABLE, WEB_SERVER
         ("http://host/t", WEB_SERVER),
     ],
 )
-def test_each_kind_of_store(uri: str, limits: object) -> None:
+def test_fetch_limits_by_kind_of_store(uri: str, limits: object) -> None:
     assert open_store(uri).limits == limits
 
 
@@ -30,7 +30,7 @@ def test_local_and_memory_stores_have_no_limits(tmp_path: object) -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [("7", 7), ("1", 1), ("0", 8), ("-3", 8), ("x", 8)])
-def test_the_variable_of_pylance(
+def test_fetch_concurrency_of_the_environment_variable(
     value: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(THREADS_VARIABLE, value)

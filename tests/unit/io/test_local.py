@@ -171,7 +171,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int) -> 
 
 @pytest.mark.parametrize("name", ["write", "fsync", "link", "replace", "open", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_any_failing_step_leaves_no_torn_file_and_is_typed(
+def test_failed_write_step_raises_typed_error_and_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
 ) -> None:
     body = bytes(1_000_000)
@@ -408,7 +408,7 @@ def test_collected_writer_removes_its_temporary_file(store: LocalStore) -> None:
 
 
 @pytest.mark.parametrize("step", ["open", "fsync", "link"])
-def test_an_interrupt_behind_any_step_leaves_no_temporary(
+def test_interrupted_write_step_leaves_no_temporary_file(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """The step was done, and its answer is lost with the interrupt."""

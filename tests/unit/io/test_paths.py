@@ -85,7 +85,7 @@ def test_prefixes_may_be_the_root_and_end_in_a_slash() -> None:
         check_prefix("data//")
 
 
-def test_links_inside_of_the_root_are_followed_and_others_refused(
+def test_links_within_the_root_are_followed_and_links_out_are_refused(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "root"

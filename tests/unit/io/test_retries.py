@@ -64,7 +64,7 @@ def test_lasting_server_errors_are_raised_at_the_deadline(web: WebServer, fault:
     assert len(web.requests) < 100, "it waits longer every time"
 
 
-def test_no_more_retries_than_allowed(web: WebServer) -> None:
+def test_requests_stop_at_the_retry_limit(web: WebServer) -> None:
     web.faults = [503] * 1000
     with pytest.raises(StoreError):
         web.open(client_max_retries="2").open("x")

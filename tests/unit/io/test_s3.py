@@ -141,7 +141,7 @@ def test_short_response_body_is_refused(s3: Any, bucket_store: Store) -> None:
         bucket_store.open("data/none", 9).read([ByteRange(0, 9)])
 
 
-def test_no_error_no_repr_shows_a_secret(s3: Any, bucket_store: Store) -> None:
+def test_s3_errors_and_reprs_hide_secrets(s3: Any, bucket_store: Store) -> None:
     options = {
         **s3.options,
         "client_max_retries": "0",
@@ -294,7 +294,7 @@ def test_a_plain_http_server_is_read_only(s3: Any, bucket_store: RemoteStore) ->
         ("s3://b/t", {"expires_at_millis": "1", "download_retry_count": "3"}),
     ],
 )
-def test_every_cloud_takes_the_keys_of_pylance(
+def test_storage_options_of_pylance_are_accepted_by_every_cloud(
     uri: str, options: dict[str, str], recwarn: pytest.WarningsRecorder
 ) -> None:
     client, parsed = connect(parse_uri(uri), tuple(options.items()))

@@ -52,7 +52,7 @@ def gather(*ranges: tuple[int, int]) -> Gather:
         (Gather(np.empty(0, np.int64), np.empty(0, np.int64)), b"", 0),
     ],
 )
-def test_ranges(
+def test_known_end_reader_reads_ranges(
     counted: CountingStore, reader: KnownEnd, request_: ByteRequest, expected: bytes, asked: int
 ) -> None:
     assert [found.to_pybytes() for found in reader.read([request_])] == [expected]

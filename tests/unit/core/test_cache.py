@@ -26,7 +26,7 @@ def test_cache_evicts_the_least_recently_used_entry() -> None:
     assert cache.get("b") == "b"
 
 
-def test_several_are_looked_up_at_once_and_used_so() -> None:
+def test_cache_lookup_of_several_keys_marks_them_used() -> None:
     cache = Cache(3 * (ENTRY_BYTES + 4))
     for key in "abc":
         cache.put(key, key.upper(), 4)

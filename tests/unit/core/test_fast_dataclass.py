@@ -51,7 +51,9 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize(("arguments", "named"), CALLS)
-def test_the_same_values(number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_fast_dataclass_calls_equal_the_standard_library(
+    number: int, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     seen = []
     for classes in (OURS, THEIRS):
         try:
@@ -101,7 +103,7 @@ def test_fast_dataclass_keeps_a_custom_init() -> None:
     assert Own().a == 9
 
 
-def test_other_dataclasses_are_the_standard_librarys() -> None:
+def test_other_dataclass_options_use_the_standard_library() -> None:
     @dataclass
     class Changing:
         a: int = 1

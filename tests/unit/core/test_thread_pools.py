@@ -50,11 +50,11 @@ def test_pool_works_with_fewer_startable_threads(
         pool(pool_spec).submit(lambda: 1 // 0).result()
 
 
-def test_one_item_beyond_the_budget_is_still_done() -> None:
+def test_map_in_order_runs_one_item_above_the_budget() -> None:
     assert list(map_in_order(str, [1, 2], lambda _: 10**9, 1)) == ["1", "2"]
 
 
-def test_no_more_than_the_budget_is_started() -> None:
+def test_map_in_order_starts_items_within_the_budget() -> None:
     started: list[int] = []
     results = map_in_order(started.append, range(100), lambda _: 1, 3)
     next(results)
@@ -120,7 +120,7 @@ map_all(str, [1, 2])
 """
 
 
-def test_work_is_done_while_the_interpreter_ends() -> None:
+def test_pool_works_at_interpreter_exit() -> None:
     """Executors take none any more, so that what `atexit` calls could not change a table."""
     run = [sys.executable, "-c", ENDING]
     done = subprocess.run(run, check=True, timeout=60, capture_output=True, text=True)

@@ -132,7 +132,7 @@ def fd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @given(ranges=PLACES, rise=st.booleans())
-def test_a_file_is_gathered_as_its_twin(
+def test_gather_from_file_equals_its_twin(
     fd: int, ranges: list[tuple[int, int]], *, rise: bool
 ) -> None:
     """Ranges that rise and lie close are read together; others come out right as well."""

@@ -29,7 +29,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_every_page_with_python_blocks_is_run_by_a_test() -> None:
+def test_pages_with_python_blocks_are_run_by_a_test() -> None:
     found = {each.name for each in pages() if blocks(each, "python")}
     assert found == RUN_HERE | RUN_ON_SPARK
 

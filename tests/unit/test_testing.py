@@ -150,7 +150,9 @@ def test_a_torn_write_leaves_half_and_aborts(memory: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "verb", ["open", "list", "read", "write", "close", "delete", "open_writer"]
 )
-def test_every_verb_can_fail_in_both_ways(memory: MemoryStore, kind: str, verb: str) -> None:
+def test_faulty_store_fails_every_verb_before_and_after(
+    memory: MemoryStore, kind: str, verb: str
+) -> None:
     def everything(store: FaultyStore) -> None:
         with store.open_writer("data/y") as writer:
             writer.write(b"1234")

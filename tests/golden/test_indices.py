@@ -86,7 +86,7 @@ def test_indices_after_deferred_compaction_cover_the_new_fragments(
     assert f"rows=0 of {rows}," in table.scanner(["id"], "i = 5").analyze_plan()
 
 
-def test_index_description_says_why_it_is_unused(tables: Path) -> None:
+def test_index_description_shows_why_it_is_unused(tables: Path) -> None:
     """A BTREE of 0.19 has lost its NULLs, and what it finds of others is sorted by what they became."""
 
     def whys(table: str) -> dict[str, str]:

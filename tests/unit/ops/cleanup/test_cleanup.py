@@ -218,7 +218,9 @@ def test_clean_up_deletes_old_orphans_only(store: ClockedStore) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", b"\0" * 40 + b"LANC"])
-def test_clean_up_with_damaged_manifest_deletes_nothing(store: ClockedStore, damage: bytes) -> None:
+def test_clean_up_with_damaged_manifest_deletes_no_files(
+    store: ClockedStore, damage: bytes
+) -> None:
     (first,) = (path for path in store.paths("_versions") if path.endswith("614.manifest"))
     store.inner.put(first, damage)
     before = store.paths()
@@ -227,7 +229,7 @@ def test_clean_up_with_damaged_manifest_deletes_nothing(store: ClockedStore, dam
     assert store.paths() == before
 
 
-def test_clean_up_with_unknown_manifest_fields_deletes_nothing(store: ClockedStore) -> None:
+def test_clean_up_with_unknown_manifest_fields_deletes_no_files(store: ClockedStore) -> None:
     path = next(iter(sorted(store.paths("_versions"))))
     data = store.inner.read_whole(path).to_pybytes()
     position = int.from_bytes(data[-16:-8], "little")

@@ -201,7 +201,7 @@ def test_filter_plan_text(table: LanceDataset) -> None:
         ),
     ],
 )
-def test_verbose_plans_say_how_columns_are_read(
+def test_verbose_plans_show_how_columns_are_read(
     tmp_path: Path, version: str, whole: str, few: str
 ) -> None:
     rows = pa.table(

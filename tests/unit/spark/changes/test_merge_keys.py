@@ -76,7 +76,7 @@ def test_merge_key_ranges_are_pruned_by_zone_maps_only(
     assert left == [(number, 0, 1000) for number in range(first, 4)]
 
 
-def test_merge_key_range_outside_all_values_prunes_everything(tmp_path: Path) -> None:
+def test_merge_key_range_outside_all_values_prunes_all_fragments(tmp_path: Path) -> None:
     assert found(table(tmp_path, "ZONEMAP"), "id", 1 << 40, 1 << 41, is_range=True) == []
 
 

@@ -1,4 +1,4 @@
-"""What cannot be done is told by an error that names it, and nobody sees anything of the attempt.
+"""Errors for bad arguments, damaged files and unknown flags name the fault, and leave the table unchanged.
 
 A failed operation may leave data files, which clean-up takes for orphans, but no manifest, tag or
 branch; and it changes and deletes no file that was there.

@@ -1,4 +1,4 @@
-"""Clean-up that fails at any call, or is killed at any step: what is there is whole, and the next run ends it."""
+"""Clean-up that fails at any call or is killed at any step leaves a whole table, and the next run finishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits that must not lose what was acknowledged: pauses, rebases, migrations, long jobs."""
+"""Commits keep acknowledged rows through pauses, rebases, migrations and long jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of indices whose columns have other types, or NULLs, or are not there: typed errors, or the rows of a scan."""
+"""Index files with changed, NULL or missing columns: typed errors, or the rows of a scan."""
 
 from __future__ import annotations
 

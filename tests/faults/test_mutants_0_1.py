@@ -1,4 +1,4 @@
-"""Damaged files of version 0.1: a typed error or valid rows, whatever part is hit.
+"""Damage in any part of a 0.1 file: a typed error or valid rows.
 
 The oracle writes the files: pages, page table, statistics, dictionaries, manifest, metadata, footer.
 `mutants` damages each part as often as any other, and judges the reads.

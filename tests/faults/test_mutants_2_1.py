@@ -1,4 +1,4 @@
-"""Damaged files of 2.1 and 2.2: typed errors that say where, or valid rows, whatever part is hit.
+"""Damage in any part of a 2.1 or 2.2 file: a typed error with its place, or valid rows.
 
 Files of one column each, for every layout and encoding, by the oracle and by our own writer
 (`files_2_1`), are damaged part by part (`structure`, `damage`) and read in a process of its own

@@ -1,4 +1,4 @@
-"""Damaged tables with blobs of version 2: typed errors or valid rows, whatever file is hit.
+"""Damage in any file of a table with blobs of version 2: typed errors or valid rows.
 
 Descriptions, the page they stand in, files of blobs, files outside, base paths and the manifest are
 damaged (`blob_files`), and read in a process of its own (`try_blob_mutants`).

@@ -1,4 +1,4 @@
-"""Something that is no file lies where the next manifest belongs."""
+"""A folder or a pipe at the path of the next manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many requests a commit takes: alone, behind another, and when it loses the race to one."""
+"""Requests of a commit: without other writers, behind one, and after a lost race."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A commit that has landed is not said to have failed; found by the simulator (`tests/faults/simulation`)."""
+"""A commit that landed is reported as success; found by the simulator (`tests/faults/simulation`)."""
 
 from __future__ import annotations
 

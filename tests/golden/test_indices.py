@@ -1,4 +1,4 @@
-"""Tables with indices of old releases: each filter gives the recorded rows, whatever its indices say."""
+"""Filters on tables with indices of old releases give the recorded rows."""
 
 from __future__ import annotations
 

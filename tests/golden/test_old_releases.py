@@ -1,4 +1,4 @@
-"""Tables that old releases of Lance wrote: what their README says of them holds."""
+"""Tables that old releases of Lance wrote have the contents that their README lists."""
 
 from __future__ import annotations
 

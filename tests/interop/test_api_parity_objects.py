@@ -1,4 +1,4 @@
-"""What pylance's objects offer beyond scans: schemas with ids, progress, files, signatures."""
+"""Objects of pylance beyond scans: schemas with ids, progress, files, signatures."""
 
 from __future__ import annotations
 

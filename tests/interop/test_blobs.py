@@ -1,4 +1,4 @@
-"""Blob columns: what pylance shows, takes and refuses, Pennon does, at every version of blobs."""
+"""Blob columns of every version: pylance and Pennon show, take and refuse the same."""
 
 from __future__ import annotations
 

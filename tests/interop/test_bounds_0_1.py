@@ -1,4 +1,4 @@
-"""Statistics that the oracle wrote: what filters skip by them has no rows of the result."""
+"""Pruning by statistics that pylance wrote leaves out no row of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delete, update and merge: on copies of one table, Pennon does what pylance does."""
+"""Delete, update and merge on copies of one table: the results of pylance and Pennon are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on columns: on copies of one table, and in turn on one, Pennon does what pylance does."""
+"""Operations on columns, on copies of one table and in turn on one: equal results with pylance."""
 
 from __future__ import annotations
 

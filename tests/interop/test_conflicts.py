@@ -1,4 +1,4 @@
-"""Conflicts with pylance on one table: what happens is what the table says, and what is read is right.
+"""Concurrent commits with pylance on one table follow the conflict matrix, and reads are right.
 
 Both plan on one version; one commits, then the other.  `tests/unit/table/commit/conflict_table.py` says what
 Pennon does as the second; what pylance 14.0.2 does as the second was measured.

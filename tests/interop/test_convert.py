@@ -1,4 +1,4 @@
-"""Converted tables, as the oracle reads them."""
+"""Converted tables, read by pylance."""
 
 from __future__ import annotations
 

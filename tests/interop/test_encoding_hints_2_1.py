@@ -1,4 +1,4 @@
-"""Field metadata ``lance-encoding:*``: what it asks for is in our files, both oracles read them.
+"""Field metadata ``lance-encoding:*`` chooses encodings in Pennon's files, which pylance reads.
 
 For each key: what our page is made of, and whether the oracle's own file with the same metadata is
 made of the same.  Where it is not, ours is the smaller one (see `WE_DO_BETTER`).

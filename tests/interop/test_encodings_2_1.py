@@ -1,4 +1,4 @@
-"""Each encoding and layout of 2.1 and 2.2: a file of the oracle that uses it, read by us.
+"""Files of pylance with each encoding and layout of 2.1 and 2.2, read by Pennon.
 
 Where the oracle would not choose it, field metadata forces it.  Each file must really hold what it is
 here for, and is read whole, by slices at the borders of chunks, and by scattered rows.

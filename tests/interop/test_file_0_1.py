@@ -1,4 +1,4 @@
-"""Files of version 0.1, both ways with the oracles that write them."""
+"""Files of version 0.1, written and read by pylance and Pennon in both directions."""
 
 from __future__ import annotations
 

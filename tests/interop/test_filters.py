@@ -1,4 +1,4 @@
-"""SQL filters, with the oracle: the same rows, in the same order."""
+"""SQL filters beside pylance: the same rows, in the same order."""
 
 from __future__ import annotations
 

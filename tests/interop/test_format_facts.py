@@ -1,4 +1,4 @@
-"""Bytes of the oracle that the ledger speaks of, and that reading alone would not show."""
+"""Facts of the ledger about files of pylance that reading alone would not show."""
 
 from __future__ import annotations
 

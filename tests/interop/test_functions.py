@@ -1,4 +1,4 @@
-"""Functions and operators of SQL, with the oracle: the same values, of the same types."""
+"""Functions and operators of SQL beside pylance: the same values, of the same types."""
 
 from __future__ import annotations
 

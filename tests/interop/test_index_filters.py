@@ -1,4 +1,4 @@
-"""Which conditions on texts ask an index: those of pylance, and more; the rows are those of a scan."""
+"""Text conditions that use an index: those of pylance, and more; the rows are those of a scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation that rewrites or moves rows, and every kind of index: indices answer what a scan answers.
+"""Every operation that rewrites or moves rows with every kind of index: answers equal those of a scan.
 
 Half of the operations follow on steps of the other library, deferred compactions among them.
 """

@@ -1,4 +1,4 @@
-"""Indices of fields whose names have dots or back-ticks, made by Pennon and by pylance, read by both."""
+"""Indices of fields with dots or back-ticks in their names, made and read by Pennon and pylance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the oracle explained: every layout, every encoding, every byte; and damaged ones."""
+"""Inspection of pylance's files: every layout, every encoding, every byte; and damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of JSON, with the oracle: the same values, of the same types, or errors of both."""
+"""Functions of JSON beside pylance: the same values, of the same types, or errors of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type that versions 2.1 and 2.2 hold, written by the oracle and read by us, and the other way.
+"""Every type of versions 2.1 and 2.2, written by pylance and read by Pennon, and the reverse.
 
 With no, some and only NULLs at every level, structs among them; scans, slices, and takes of scattered
 rows.  Version 2.2 is what the oracle writes if it is not told otherwise.

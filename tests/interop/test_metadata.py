@@ -1,4 +1,4 @@
-"""What a data file says of itself is, field by field, what pylance says of it."""
+"""The metadata of a data file equals, field by field, that of pylance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of version 0.1 both ways with the releases that know nothing newer.
+"""Tables of version 0.1 in both directions with releases that have no newer version.
 
 ``make test-all`` installs them, each in an environment of its own.
 """

@@ -1,4 +1,4 @@
-"""Structs of which a data file has only some fields: appended without, or added later."""
+"""Structs with missing fields in a data file: appended without them, or added later."""
 
 from __future__ import annotations
 

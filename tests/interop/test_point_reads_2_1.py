@@ -1,4 +1,4 @@
-"""Files of 2.1 and 2.2 by the oracle: every type costs two rounds for a row at most, then one."""
+"""Point reads of 2.1 and 2.2 files of pylance: every type, at most two rounds for a row, then one."""
 
 from __future__ import annotations
 

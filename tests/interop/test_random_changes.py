@@ -1,4 +1,4 @@
-"""Random tables, changed by Pennon and pylance in turns: values of all types stay what they are.
+"""Random tables, changed by Pennon and pylance in turns, keep values of all types.
 
 The model says, for each key and column, which row of the seed's table the value is from.
 """

@@ -1,4 +1,4 @@
-"""What a release from 1.0.4 on reads rightly in a file of the newest at version 2.2, it reads in ours.
+"""Releases of pylance from 1.0.4 on read Pennon's 2.2 files as well as those of the newest release.
 
 The newest writes 2.2 if it is not told otherwise; releases before it knew some of the version's pages, or
 none.  So the same table is written by both, and ours may fail only where the oracle's does: in one page

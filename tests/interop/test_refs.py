@@ -1,4 +1,4 @@
-"""Tags, branches, clones and deltas: what one library makes, both read, and both go on with."""
+"""Tags, branches, clones and deltas of one library are read and continued by both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of pylance in an object store: what of a fragment is asked for at once."""
+"""Requests for tables of pylance in an object store: the parts of a fragment that are read at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A version of a table in place of another table: pylance reads it, and goes on with it."""
+"""Replace a table by a version of another table: pylance reads and continues it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in a bucket: what Pennon writes pylance reads, and the other way round; and the requests."""
+"""Tables in a bucket, written and read by Pennon and pylance; and their requests."""
 
 from __future__ import annotations
 

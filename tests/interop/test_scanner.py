@@ -1,4 +1,4 @@
-"""Options of scans, with the oracle: the same rows, in the same order."""
+"""Options of scans beside pylance: the same rows, in the same order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pylance's functions and methods take by name, ours take by the same name."""
+"""Functions and methods have the parameter names of pylance."""
 
 from __future__ import annotations
 

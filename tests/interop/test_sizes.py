@@ -1,4 +1,4 @@
-"""Files no larger than the oracle's, for the columns of format-facts 0.2 at file version 2.0."""
+"""Files no larger than pylance's, for the columns of format-facts 0.2 at file version 2.0."""
 
 from __future__ import annotations
 

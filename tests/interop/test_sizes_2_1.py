@@ -1,4 +1,4 @@
-"""Files of versions 2.1 and 2.2 no larger than the oracle's: every row of format-facts 0.2, and the bench's groups.
+"""Files of 2.1 and 2.2 no larger than pylance's: every row of format-facts 0.2, and the bench's groups.
 
 A ratio is our bytes over pylance 14.0.2's, of one data file with the same rows.
 """

@@ -1,4 +1,4 @@
-"""Statistics of version 0.1, value by value, with those that the oracle writes of the same columns."""
+"""Statistics of version 0.1, value by value, beside those that pylance writes of the same columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Pennon and pylance say of the size of a table, and of one that is to be dropped."""
+"""Table sizes and the drop of a table, beside pylance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of version 0.1, as pylance reads and validates what Pennon commits, and the other way round."""
+"""Tables of version 0.1: pylance reads and validates the commits of Pennon, and the reverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Full-text indices that Pennon makes: pylance finds what Pennon finds, with the same scores."""
+"""Full-text indices that Pennon makes: pylance and Pennon find the same rows with the same scores."""
 
 from __future__ import annotations
 

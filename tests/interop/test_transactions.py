@@ -1,4 +1,4 @@
-"""Transactions on the wire: either library reads what the other wrote, and shows the same."""
+"""Transactions on the wire: each library reads and shows those of the other."""
 
 from __future__ import annotations
 

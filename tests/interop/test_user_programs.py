@@ -1,4 +1,4 @@
-"""What users do with tables, told by programs: each says the same with pylance and with Pennon."""
+"""Programs of users print the same with pylance and with Pennon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices that pylance 14.0.2 builds: what Pennon finds in their files is what pylance finds.
+"""Indices that pylance 14.0.2 builds: Pennon and pylance find the same rows in their files.
 
 Kinds, metrics, types and dimensions in turn; partitions of no rows, deltas, deleted rows, filters.
 """

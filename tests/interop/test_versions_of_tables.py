@@ -1,4 +1,4 @@
-"""File versions of tables: what is written when nothing, or something else, is asked for."""
+"""File versions of tables: the default, the requested one, and mixtures."""
 
 from __future__ import annotations
 

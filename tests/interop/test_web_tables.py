@@ -1,4 +1,4 @@
-"""Tables on a plain web server: it knows files and ranges of them, and lists nothing."""
+"""Tables on a plain web server, which serves files and ranges and has no listing."""
 
 from __future__ import annotations
 

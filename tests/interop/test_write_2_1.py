@@ -1,4 +1,4 @@
-"""Data files of versions 2.1 and 2.2 that we write: read by the oracles and by us."""
+"""Data files of versions 2.1 and 2.2 that Pennon writes, read by pylance and by Pennon."""
 
 from __future__ import annotations
 

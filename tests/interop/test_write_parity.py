@@ -1,4 +1,4 @@
-"""Writing: what Pennon accepts, refuses and makes is what pylance accepts, refuses and makes."""
+"""Writes that pylance accepts or refuses: Pennon accepts, refuses and stores the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is scarce is not wasted, and what runs out is a typed error that loses nothing."""
+"""Scarce memory, disk and descriptors: no waste, and typed errors that lose no rows."""
 
 from __future__ import annotations
 

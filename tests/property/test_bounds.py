@@ -1,4 +1,4 @@
-"""Bounds of pages and zones contain the data: whatever is read of a unit lies within them."""
+"""Bounds of pages and zones contain all values of their unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`LanceTable.addColumns`: one column file a fragment, one version, and nothing computed twice."""
+"""`LanceTable.addColumns`: one column file a fragment, one version, and each value computed once."""
 
 from __future__ import annotations
 

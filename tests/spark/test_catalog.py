@@ -1,4 +1,4 @@
-"""Tables, views and functions by name: what SQL gets without a catalog, and what the catalog is refused."""
+"""Tables, views and functions by name in SQL without a catalog, and statements that are refused."""
 
 from __future__ import annotations
 

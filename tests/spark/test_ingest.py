@@ -1,4 +1,4 @@
-"""`pennon.spark.ingest`: the format of files, and what stands between their values."""
+"""`pennon.spark.ingest`: file formats and separators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`LanceTable`: Delta's names over a Lance table, each change one version, its rows as Spark's SQL says."""
+"""`LanceTable`: Delta's methods over a Lance table, each change one version, with the rows of Spark's SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `LanceTable` has and Delta's table has not: names of versions, listings, rows by id, columns, files."""
+"""`LanceTable` beyond Delta's table: names of versions, listings, rows by id, columns, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A merge reads of its table what the source's keys may match: fragments without such a row are never opened.
+"""A merge prunes fragments and pages of its table by the keys of the source.
 
 They are put away meanwhile, so that whatever asks for one fails.
 """

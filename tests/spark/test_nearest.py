@@ -1,4 +1,4 @@
-"""``LanceTable.nearest`` and ``hybrid``: what many queries find, against distances worked out by numpy."""
+"""``LanceTable.nearest`` and ``hybrid``: many queries at once, against distances computed by numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns whose names are no plain words: quoted in conditions, aliases and clauses, and with a backtick inside."""
+"""Columns with odd names: quoted in conditions, aliases and clauses, and with a backtick inside."""
 
 from __future__ import annotations
 

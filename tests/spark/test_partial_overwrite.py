@@ -1,4 +1,4 @@
-"""Overwriting a part of a table: by a condition, by the values of columns; what is refused; conflicts."""
+"""Partial overwrites: by a condition, by the values of columns; refusals; conflicts."""
 
 from __future__ import annotations
 

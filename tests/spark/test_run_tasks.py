@@ -1,4 +1,4 @@
-"""The runner of tasks: a message of each number, whatever dies on the way; `test_modes` runs it elsewhere."""
+"""The runner of tasks: one message a task in order, with retries; `test_modes` runs it elsewhere."""
 
 from __future__ import annotations
 

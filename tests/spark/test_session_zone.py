@@ -1,4 +1,4 @@
-"""Times without a time zone, in a session whose zone is not the machine's."""
+"""Times without a time zone, in a session with another zone than the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors for a misspelt column, and for a value that is no DataFrame."""
+"""Errors for a misspelt column, and for a value of another type than DataFrame."""
 
 from __future__ import annotations
 

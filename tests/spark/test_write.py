@@ -1,4 +1,4 @@
-"""Writing: versions, retries, failures, options, and what is refused."""
+"""Writing: versions, retries, failures, options, and refusals."""
 
 from __future__ import annotations
 

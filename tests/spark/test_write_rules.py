@@ -1,4 +1,4 @@
-"""What else a write may ask for, what it says of columns, and what it refuses by name."""
+"""Further write modes and options, column metadata, and refused types and names."""
 
 from __future__ import annotations
 

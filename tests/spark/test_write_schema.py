@@ -1,4 +1,4 @@
-"""What a table's columns become by a write: kept, grown (mergeSchema), or replaced (overwriteSchema)."""
+"""The schema of a table after a write: unchanged, grown (mergeSchema), or replaced (overwriteSchema)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about misspelt names and arguments say what was meant; each in the words of who reads it."""
+"""Errors for misspelt names and arguments suggest the nearest, in the words of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes to a terminal: no control characters of a table, only characters that it has, nothing lost."""
+"""Output on a terminal: control characters are escaped, and cut columns are named."""
 
 from __future__ import annotations
 

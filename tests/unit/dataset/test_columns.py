@@ -1,4 +1,4 @@
-"""Columns through the public API: what is written, what stays, what is refused."""
+"""Column changes through the public API: files, schemas, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions that are committed by hand: as safe as what plans and commits in one go."""
+"""Explicit commits of transactions are as safe as operations that plan and commit at once."""
 
 from __future__ import annotations
 

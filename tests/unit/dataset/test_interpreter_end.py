@@ -1,4 +1,4 @@
-"""A table that is used in a `__del__` when Python has ended so far that it imports nothing any more."""
+"""A table that is used in a `__del__` after the end of the interpreter's imports."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Automatic statistics: what writes and compactions keep up to date, and what aggregates read beside them."""
+"""Automatic statistics: updates by writes and compactions, and aggregates that use them."""
 
 from __future__ import annotations
 

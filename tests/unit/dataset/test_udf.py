@@ -1,4 +1,4 @@
-"""Columns that functions make, and checkpoints of what they made."""
+"""Columns that functions compute, and checkpoints of them."""
 
 from __future__ import annotations
 

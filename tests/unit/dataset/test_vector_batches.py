@@ -1,4 +1,4 @@
-"""Many queries at once find what each finds alone, whichever threads search them."""
+"""Many queries at once equal single queries, with any number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of vectors: what `KMeans` finds, takes and refuses."""
+"""Clusters of vectors: results, inputs and refusals of `KMeans`."""
 
 from __future__ import annotations
 

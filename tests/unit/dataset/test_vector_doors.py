@@ -1,4 +1,4 @@
-"""Indices of vectors step by step: models, their files, codes in files, and what is read of an index."""
+"""Indices of vectors step by step: models, their files, codes in files, and index readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of an index of vectors: told of while it is made, trained anew, and not believed where it does not fit."""
+"""Lifecycle of a vector index: progress, retraining, and unusable entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks and types: what fits is an array without a copy, what does not is an error."""
+"""Blocks and types: an array without a copy if they fit, else an error."""
 
 from __future__ import annotations
 

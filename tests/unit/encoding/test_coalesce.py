@@ -1,4 +1,4 @@
-"""Merging the requests of one round, and reading what lies close in advance."""
+"""Merging the requests of one round, and reading close bytes in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers remember of the pages of a file."""
+"""The cache of page indices of a file."""
 
 from __future__ import annotations
 

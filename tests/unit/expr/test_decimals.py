@@ -1,4 +1,4 @@
-"""What a division of decimals leaves over, in machine words, against Python's own decimals."""
+"""Remainders of decimals in machine words, against Python's own decimals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""-0.0 equals 0.0 in filters and lists; NaN equals NaN whatever its bits, and is above all numbers in order, too."""
+"""-0.0 equals 0.0 and NaN of any bits equals NaN, in filters, lists and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any text at all gives a condition, or an error of ours; never anything else."""
+"""Any text gives a condition or a typed error."""
 
 from __future__ import annotations
 

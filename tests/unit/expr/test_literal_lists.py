@@ -1,4 +1,4 @@
-"""Long lists of literals, and those of comparisons, are taken out of the text, and mean what they would mean inside it."""
+"""Long lists of literals and comparisons are taken out of the text, with the same meaning."""
 
 from __future__ import annotations
 

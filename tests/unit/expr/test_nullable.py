@@ -1,4 +1,4 @@
-"""Whether an expression may be NULL."""
+"""Expressions that may be NULL, and those that never are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What texts mean, and what is refused; the rows themselves are compared with the oracle's."""
+"""The meaning of filter texts, and refusals; the rows themselves are compared with pylance's."""
 
 from __future__ import annotations
 

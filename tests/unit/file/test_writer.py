@@ -1,4 +1,4 @@
-"""Data files written: bytes, pages, refusals, and nothing left behind."""
+"""Data files written: bytes, pages, refusals, and no file after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages are encoded on threads: the same bytes whatever their number, and errors reach the caller."""
+"""Pages are encoded on threads: the same bytes for any number of them, and errors reach the caller."""
 
 from __future__ import annotations
 

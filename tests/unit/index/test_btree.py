@@ -1,4 +1,4 @@
-"""BTREE: what an index on whole numbers answers, and which pages it reads."""
+"""BTREE on whole numbers: answers, and the pages that it reads."""
 
 from __future__ import annotations
 

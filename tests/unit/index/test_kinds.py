@@ -1,4 +1,4 @@
-"""Kinds of indices: each is one value, and what the table knows of kinds agrees with it."""
+"""Kinds of indices: each is one value, and the table layer agrees with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where rows are after a compaction, or whether they are there at all."""
+"""Row maps: the new addresses of rows after a compaction, and removed rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zones are cut at the same rows, however the rows come."""
+"""Zones are cut at the same rows for any batches."""
 
 from __future__ import annotations
 

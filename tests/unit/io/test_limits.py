@@ -1,4 +1,4 @@
-"""Which store is asked how."""
+"""Fetch limits by kind of store."""
 
 from __future__ import annotations
 

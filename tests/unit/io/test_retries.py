@@ -1,4 +1,4 @@
-"""Servers that throttle, fail for a moment, or hang up: waited out, within a deadline, then told."""
+"""Servers that throttle, fail for a moment, or hang up: retries within a deadline, then errors."""
 
 from __future__ import annotations
 

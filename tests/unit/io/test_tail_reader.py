@@ -1,4 +1,4 @@
-"""What lies in the end that was read is not asked for again, and is the same."""
+"""A reader with a known end: ranges within it make no requests, and are the same bytes."""
 
 from __future__ import annotations
 

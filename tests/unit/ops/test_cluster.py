@@ -1,4 +1,4 @@
-"""Clustering without Spark: the order of rows, and what a sample, blocks and files make of a table."""
+"""Clustering without Spark: the order of rows, samples, blocks and files."""
 
 from __future__ import annotations
 

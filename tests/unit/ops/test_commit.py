@@ -1,4 +1,4 @@
-"""Who commits: one module makes the options of a commit, and the door to operations offers them all."""
+"""Options of a commit are made in one module, and `pennon.ops` exports every operation."""
 
 from __future__ import annotations
 

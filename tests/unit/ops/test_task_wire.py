@@ -1,4 +1,4 @@
-"""Answers of tasks come back from their bytes as they were; other bytes are a FormatError, or an answer."""
+"""Results of tasks round-trip as bytes; other bytes are a FormatError, or a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors that an index is trained on: some of all, wherever they lie."""
+"""The sample of vectors that an index is trained on is drawn from all rows."""
 
 from __future__ import annotations
 

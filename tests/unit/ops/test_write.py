@@ -1,4 +1,4 @@
-"""Writing data files: where they end, what they are called, and what is left when it goes wrong."""
+"""Writing data files: limits, names, and failures."""
 
 from __future__ import annotations
 

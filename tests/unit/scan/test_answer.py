@@ -1,4 +1,4 @@
-"""The pipeline behind every search: what a source finds, filtered, ordered, cut, and shown."""
+"""The pipeline behind every search: filter, order, limit and columns of a source."""
 
 from __future__ import annotations
 

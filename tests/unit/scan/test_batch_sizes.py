@@ -1,4 +1,4 @@
-"""How many rows a batch has where nobody says it."""
+"""The default number of rows of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live offsets and physical offsets, against counting on one's fingers."""
+"""Live offsets and physical offsets, against plain counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans of object stores: what waits for what, how often the store is asked, and when that ends."""
+"""Scans of object stores: concurrency, number of requests, and early ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads cost in requests, for every type: the promise of the format, counted."""
+"""Requests and rounds of reads, for every type."""
 
 from __future__ import annotations
 

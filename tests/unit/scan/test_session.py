@@ -1,4 +1,4 @@
-"""What the datasets of a session share, and what they must not."""
+"""The caches that the datasets of a session share, and their bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow to Arrow, between what Spark wants and what a table holds."""
+"""Conversion between Spark's Arrow types and those of a table."""
 
 from __future__ import annotations
 

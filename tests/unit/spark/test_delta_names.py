@@ -1,4 +1,4 @@
-"""The names, arguments and defaults of Delta's Python API, release 4.1, beside ours.
+"""Names, arguments and defaults of Delta's Python API, release 4.1, beside `LanceTable`.
 
 What is left out, and why, is said here and in docs/spark.md; whatever else is there takes the same arguments, by
 place and by name.

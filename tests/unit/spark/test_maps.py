@@ -1,4 +1,4 @@
-"""The mark that tells a map from a list of structs."""
+"""The mark of a map among lists of structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that choose a version: text means the session's time zone, unless it says one."""
+"""Times that choose a version: text without a zone is in the session's time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import pennon.spark` tells Spark which Python has Pennon, where it would start another one."""
+"""`import pennon.spark` sets the Python of Spark's workers, if it would be another one."""
 
 from __future__ import annotations
 

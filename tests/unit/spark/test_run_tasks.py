@@ -1,4 +1,4 @@
-"""What a worker hands over: one row a task, made without what a fresh process would have to load."""
+"""The rows that a worker returns: one a task, without slow imports in a fresh process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session says of its writes, without a session."""
+"""Write settings of a session, read without a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of tasks, which come as text, as what they were raised as."""
+"""Errors of tasks, which come as text, are raised as their own class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base paths: what lies inside of a table's root is read, the rest for those who trust it."""
+"""Base paths: places within the table's root are read, others only if trusted."""
 
 from __future__ import annotations
 

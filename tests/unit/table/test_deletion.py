@@ -1,4 +1,4 @@
-"""Deletion files of both kinds, ours and the oracle's."""
+"""Deletion files of both kinds, of Pennon and of pylance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments are made of their bytes when they are looked at, and are then what they always were."""
+"""Fragments are parsed from their bytes on access, and keep their values."""
 
 from __future__ import annotations
 

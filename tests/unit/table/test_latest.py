@@ -1,4 +1,4 @@
-"""``_latest.manifest``: kept for tables of version 0.1, read where nothing else is left."""
+"""``_latest.manifest``: written for tables of version 0.1, read if no version is left."""
 
 from __future__ import annotations
 

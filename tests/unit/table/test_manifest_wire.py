@@ -1,4 +1,4 @@
-"""Manifest files: what real writers wrote, what we write, and damage."""
+"""Manifest files: of other writers, of Pennon, and damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every file that a manifest names; and that nothing which may be a name is overlooked."""
+"""Every file that a manifest names, and every field that may hold a name."""
 
 from __future__ import annotations
 

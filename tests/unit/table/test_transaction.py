@@ -1,4 +1,4 @@
-"""Transactions as bytes, ours and theirs."""
+"""Transactions as bytes, of Pennon and of pylance."""
 
 from __future__ import annotations
 

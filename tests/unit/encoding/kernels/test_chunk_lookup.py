@@ -1,4 +1,4 @@
-"""Chunks that hold rows are found wherever these are; more of this in `test_point_read`."""
+"""Lookup of the chunks that hold given rows; more of this in `test_point_read`."""
 
 import numpy as np
 import pytest

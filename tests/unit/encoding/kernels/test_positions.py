@@ -1,4 +1,4 @@
-"""Positions of version 0.1: a slow twin, and what is refused."""
+"""Positions of version 0.1: a slow twin, and refusals."""
 
 from __future__ import annotations
 

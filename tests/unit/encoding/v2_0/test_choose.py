@@ -1,4 +1,4 @@
-"""Which encoding a page gets, and what lies under NULLs."""
+"""The choice of an encoding for a page, and values under NULLs."""
 
 from __future__ import annotations
 

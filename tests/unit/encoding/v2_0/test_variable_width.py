@@ -1,4 +1,4 @@
-"""Binary, Dictionary, FSST and List: bytes of the spec, the contract, what encoders make."""
+"""Binary, Dictionary, FSST and List: bytes of the spec, the contract, and encoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which encoding a page gets, and that it holds the values: samples decide, so all sizes are tried."""
+"""The choice of an encoding for a page from samples, at all sizes, and the values it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arrays are one value, and which value that is; what lies under NULLs does not count."""
+"""Detection of arrays with one value; values under NULLs are ignored."""
 
 from __future__ import annotations
 

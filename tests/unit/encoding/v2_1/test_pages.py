@@ -1,4 +1,4 @@
-"""Whole pages from annotated bytes, and what damage to them gives."""
+"""Whole pages from annotated bytes, and damaged pages."""
 
 from __future__ import annotations
 

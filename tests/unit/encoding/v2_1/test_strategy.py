@@ -1,4 +1,4 @@
-"""Which way rows are read: each threshold from both sides, and the words for it."""
+"""The strategy of reading rows: each threshold from both sides, and its descriptions."""
 
 from __future__ import annotations
 

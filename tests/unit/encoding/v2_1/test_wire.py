@@ -1,4 +1,4 @@
-"""Messages that say too much, too little, or what only later versions mean."""
+"""Messages with too many or too few fields, or of later versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a column, compared with what protobuf reads."""
+"""The pages of a column, compared with protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What version 0.1 does not hold is named and counted, whatever kind of loss it is."""
+"""Values that version 0.1 does not hold are named and counted by kind of loss."""
 
 from __future__ import annotations
 

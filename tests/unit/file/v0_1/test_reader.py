@@ -1,4 +1,4 @@
-"""Files of version 0.1, built by hand: what stands where, and what is refused."""
+"""Files of version 0.1, built by hand: layout and refusals."""
 
 from __future__ import annotations
 

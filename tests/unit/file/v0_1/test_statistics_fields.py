@@ -1,4 +1,4 @@
-"""Statistics that are more, fewer or other than ours; and of many columns, only those asked for."""
+"""Statistics with more, fewer or other fields; reads of the requested columns only."""
 
 from __future__ import annotations
 

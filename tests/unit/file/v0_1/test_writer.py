@@ -1,4 +1,4 @@
-"""Files of version 0.1, written and read back: what is held, what is lost and said, what is refused."""
+"""Files of version 0.1, written and read back: kept values, lost values with warnings, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zone maps: what is written is what the values say, and what is read is checked."""
+"""Zone maps: written bounds equal those of the values, and read bounds are checked."""
 
 from __future__ import annotations
 

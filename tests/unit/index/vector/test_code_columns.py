@@ -1,4 +1,4 @@
-"""Columns of codes: what is remembered of them holds nothing that it does not show."""
+"""Columns of codes: remembered slices hold no memory of other rows."""
 
 import numpy as np
 import pyarrow as pa

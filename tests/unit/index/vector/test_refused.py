@@ -1,4 +1,4 @@
-"""What files of vector indices may not say: each error tells what does not fit."""
+"""Invalid contents of vector index files are refused, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are cut to bytes: when they are made, and what they take."""
+"""Float rows cut to uint8 bounds: when they are made, and their memory."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Clean-up: what goes, what stays, and what happens when it is cut short."""
+"""Clean-up: deleted and kept files, and interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New columns whose rows come with addresses: gaps, deleted rows, and what is refused; and notes of them."""
+"""New columns by row address: gaps, deleted rows, refusals, and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What alterations make of a schema."""
+"""The schema after alterations."""
 
 from __future__ import annotations
 

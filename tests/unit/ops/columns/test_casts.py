@@ -1,4 +1,4 @@
-"""Which types become which, and what becomes of the values."""
+"""Allowed casts between types, and their values."""
 
 from __future__ import annotations
 

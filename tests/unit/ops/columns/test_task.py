@@ -1,4 +1,4 @@
-"""What the tasks that write columns have in common."""
+"""Common parts of the tasks that write columns."""
 
 from __future__ import annotations
 

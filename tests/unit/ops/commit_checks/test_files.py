@@ -1,4 +1,4 @@
-"""Data files that a caller commits by hand: what they hold under a field id is what the schema says."""
+"""Data files of explicit commits have the columns that the schema assigns to their field ids."""
 
 from __future__ import annotations
 

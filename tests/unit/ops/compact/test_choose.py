@@ -1,4 +1,4 @@
-"""Which fragments are compacted together, and how many rows the new files get."""
+"""The choice of fragments that are compacted together, and the rows of new files."""
 
 from __future__ import annotations
 

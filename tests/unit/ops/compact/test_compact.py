@@ -1,4 +1,4 @@
-"""Compaction of tables: rows, order, ids and versions stay; writers in between are told."""
+"""Compaction of tables keeps rows, order, ids and versions; concurrent changes conflict or are retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that come with what becomes of them: one pass, deletion files and rows, nothing but counts back."""
+"""Rows with their change in one pass: deletion files and new rows, and only counts returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delete, update and merge: tasks that pickle, conflicts, what is written, errors."""
+"""Delete, update and merge: tasks that pickle, conflicts, written files, errors."""
 
 from __future__ import annotations
 

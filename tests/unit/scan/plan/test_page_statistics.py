@@ -1,4 +1,4 @@
-"""Statistics of version 0.1, zone maps of 2.0: what they rule out is not read, the rest is the same."""
+"""Statistics of 0.1 and zone maps of 2.0: pruned pages are not read, and rows are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions on row ids and addresses: what they rule out is not read."""
+"""Conditions on row ids and addresses prune fragments and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows are decoded at once: by what rows became, never more than the threads need."""
+"""Rows decoded at once: by the decoded size of rows, and enough for the threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns the fields of a data file lie in, where the manifest does not say it."""
+"""The columns of a data file's fields, derived without column indices in the manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of a scan are cut by what they read, and by what that becomes."""
+"""Units of a scan are cut by bytes read and bytes decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blobs: what is read when, and what damaged descriptions come to."""
+"""Blobs: lazy reads, and damaged descriptions."""
 
 from __future__ import annotations
 

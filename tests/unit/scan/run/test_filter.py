@@ -1,4 +1,4 @@
-"""Filtered scans: what they read, when they stop, and how their rows are covered."""
+"""Filtered scans: bytes read, early ends, and covers of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that search texts, of tables without an index: what comes out, and in which order."""
+"""Full-text searches of tables without an index: rows, order, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hybrid search: the ranks of two searches, made one as the paper on reciprocal rank fusion says."""
+"""Hybrid search: two rankings combined by reciprocal rank fusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that search vectors, of tables without an index: what comes out, in which order, and what is refused."""
+"""Vector searches of tables without an index: rows, order, and refusals."""
 
 from __future__ import annotations
 

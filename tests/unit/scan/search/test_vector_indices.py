@@ -1,4 +1,4 @@
-"""Searches that ask an index of vectors: which rows come from it, which are compared, and where they are now."""
+"""Searches with a vector index: estimated rows, compared rows, and moved rows."""
 
 from __future__ import annotations
 

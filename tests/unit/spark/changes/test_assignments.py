@@ -1,4 +1,4 @@
-"""Which column, or which field of a struct, a name means that gets a value."""
+"""The column or struct field that a name in an assignment means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keys of a merge's source leave of a table; without Spark, which has no part in it."""
+"""Pruning of a table by the keys of a merge's source, without Spark."""
 
 from __future__ import annotations
 

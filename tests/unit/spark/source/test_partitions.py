@@ -1,4 +1,4 @@
-"""Which partition reads what: split for the cores, packed where there are too many."""
+"""Partitions of a read: split for the cores, and grouped if there are too many."""
 
 from __future__ import annotations
 

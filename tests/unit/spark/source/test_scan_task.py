@@ -1,4 +1,4 @@
-"""Filters of Spark's scans are those of all scans: they come first, and rule rows out."""
+"""Filters of Spark's scans prune fragments and rows like those of other scans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transaction makes of a table."""
+"""The manifest after a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each operation makes of a table; ids, row versions and indices above all."""
+"""The manifest after each operation; ids, row versions and indices above all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new manifest may say of indices that older writers left."""
+"""Index entries of older writers that a new manifest keeps or clears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit does about transactions that were committed meanwhile."""
+"""A commit after concurrent transactions: rebase, retry or conflict."""
 
 from __future__ import annotations
 

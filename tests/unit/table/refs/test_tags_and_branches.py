@@ -1,4 +1,4 @@
-"""Files of tags and branches: damage is told, and no name leads out of their folder."""
+"""Files of tags and branches: damage is refused, and names stay in their folder."""
 
 from __future__ import annotations
 

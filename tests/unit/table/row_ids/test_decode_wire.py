@@ -1,4 +1,4 @@
-"""Row-id sequences: all segments, the oracle's, and damage."""
+"""Row-id sequences: all segments, those of pylance, and damage."""
 
 from __future__ import annotations
 

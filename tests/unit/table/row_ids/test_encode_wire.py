@@ -1,4 +1,4 @@
-"""Row ids and row versions as bytes: the oracle reads them, and does not write them smaller."""
+"""Row ids and row versions as bytes: pylance reads them, and does not write them smaller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posting lists written and read again; what is decoded of bytes is tested in tests/unit/index/text."""
+"""Posting lists written and read again; decoding of bytes is tested in tests/unit/index/text."""
 
 from __future__ import annotations
 

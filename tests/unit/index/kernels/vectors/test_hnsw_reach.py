@@ -1,4 +1,4 @@
-"""Graphs whose equal rows hang on the first of them, and whose nodes all can be reached."""
+"""Graphs with equal rows linked to the first of them, and all nodes reachable."""
 
 from __future__ import annotations
 

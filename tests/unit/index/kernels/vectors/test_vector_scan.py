@@ -1,4 +1,4 @@
-"""Tables of words, sums of what they say, and heaps, beside plain twins; arguments that are refused."""
+"""Tables of words, their sums, and heaps, beside plain twins; arguments that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training on a sample: how large it is, and what is told of it."""
+"""Training on a sample: its size, and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs by partition, and in two steps: whatever lanes there are, what is found is what one heap for each query finds."""
+"""Schedules of pairs by partition and in two steps: any number of workers equals one heap a query."""
 
 import numpy as np
 import pytest

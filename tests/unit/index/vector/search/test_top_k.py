@@ -1,4 +1,4 @@
-"""The nearest rows, whatever the blocks that they come in."""
+"""The nearest rows, for any split into blocks."""
 
 from __future__ import annotations
 

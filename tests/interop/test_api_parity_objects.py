@@ -44,7 +44,7 @@ def _field(field: Any) -> Any:
     return field.name(), field.id(), field.metadata, field.to_arrow(), children
 
 
-def test_schema_with_ids(tmp_path: Path) -> None:
+def test_lance_schema_with_ids_equals_pylance(tmp_path: Path) -> None:
     seen = []
     for module in MODULES:
         schema = _write(module, NESTED, tmp_path / module.__name__).lance_schema
@@ -102,7 +102,7 @@ def test_progress_of_one_fragment(tmp_path: Path) -> None:
         assert completed.physical_rows == 2
 
 
-def test_progress_in_files(tmp_path: Path) -> None:
+def test_fragment_progress_files_equal_pylance(tmp_path: Path) -> None:
     for module in MODULES:
         folder = tmp_path / f"{module.__name__}-progress"
         watch = module.progress.FileSystemFragmentWriteProgress(str(folder))
@@ -122,7 +122,7 @@ def test_fragment_create_without_rows_or_columns_is_refused(data: pa.Table, tmp_
             module.LanceFragment.create(str(tmp_path / module.__name__), data)
 
 
-def test_path_of_a_data_file_may_be_called(tmp_path: Path) -> None:
+def test_data_file_path_is_callable_with_deprecation_warning(tmp_path: Path) -> None:
     for module in MODULES:
         (made,) = module.fragment.write_fragments(NESTED, str(tmp_path / module.__name__))
         (file,) = pickle.loads(pickle.dumps(made)).files

@@ -123,7 +123,7 @@ def test_operations_keep_values_of_all_blobs(name: str, uri: str) -> None:
     pennon.dataset(uri).validate()
 
 
-def test_operations_by_turns(uri: str) -> None:
+def test_blob_operations_in_turn_with_pylance(uri: str) -> None:
     wanted: dict[int, Any] = dict(BEFORE)
     for number, (run, changes) in enumerate(OPERATIONS.values()):
         run((pennon, lance)[number % 2], uri)
@@ -171,7 +171,7 @@ def test_columns_of_blobs_are_added(uri: str) -> None:
     assert _all(uri) == {row: BEFORE[row] for row in left}
 
 
-def test_conditions_and_expressions_see_descriptions(uri: str) -> None:
+def test_conditions_and_expressions_on_blob_descriptions(uri: str) -> None:
     rows = _rows([1, 3, 4, 8], [b"new", b"new", b"new", b"new"])
     merge = pennon.dataset(uri).merge_insert("i").when_matched_update_all("target.b.size > 10")
     merge.when_not_matched_by_source_delete("b is null").execute(rows)
@@ -225,7 +225,7 @@ def test_failed_blob_write_closes_its_files(tmp_path: Path) -> None:
     assert read_all(lance.dataset(str(tmp_path / "t"))) == [b"packed", b"D" * 40]
 
 
-def test_stable_row_ids_survive(tmp_path: Path) -> None:
+def test_blob_operations_keep_stable_row_ids(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     options: dict[str, Any] = {"enable_stable_row_ids": True, "data_storage_version": "2.2"}
     pennon.write_dataset(_rows(list(range(9)), MIXED), uri, max_rows_per_file=4, **options)
@@ -253,7 +253,7 @@ def test_clean_up_deletes_orphaned_blob_files_only(uri: str) -> None:
     assert _all(uri) == BEFORE
 
 
-def test_clones_have_all_blobs(uri: str, tmp_path: Path) -> None:
+def test_clones_of_blob_tables_have_all_blobs(uri: str, tmp_path: Path) -> None:
     for clone in ("shallow_clone", "deep_clone"):
         copy = str(tmp_path / clone)
         table = pennon.dataset(uri)
@@ -316,7 +316,9 @@ def test_a_table_of_version_1_becomes_one_of_version_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("depth", [0, 1])
-def test_files_from_before_a_column_was_changed(version: Any, depth: int, tmp_path: Path) -> None:
+def test_blobs_of_files_written_before_a_column_change(
+    version: Any, depth: int, tmp_path: Path
+) -> None:
     uri, table, column = str(tmp_path / "t"), version_1(), "b"
     if depth:
         rows = pa.StructArray.from_arrays(

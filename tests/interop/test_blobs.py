@@ -204,7 +204,7 @@ def test_take_blobs_of_deleted_rows_equals_pylance(uri: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_stable_row_ids(version: str, tmp_path: Path) -> None:
+def test_blobs_by_stable_row_ids_equal_pylance(version: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"data_storage_version": version, "enable_stable_row_ids": True}
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(TABLE, uri, max_rows_per_file=3, **options)
@@ -263,7 +263,7 @@ def test_blobs_of_a_file_of_their_own(tmp_path: Path) -> None:
     assert ours.to_table() == theirs.to_table()
 
 
-def test_duckdb_and_polars_take_bytes(uri: str) -> None:
+def test_duckdb_and_polars_read_blobs_as_bytes(uri: str) -> None:
     """The schema of a dataset says bytes, so scans that others make must give bytes."""
     blobs = pennon.dataset(uri, default_scan_options={"blob_handling": "all_binary"})
     assert duckdb.sql("select b from blobs where i = 0 or i = 2 order by i").fetchall() == [
@@ -313,14 +313,14 @@ V2_TAKES["ranges by id"] = lambda t: t.read_blob_ranges("b", [(ADDRESS, 1, 1)], 
 
 
 @pytest.mark.parametrize("name", V2_TAKES)
-def test_takes_of_version_2(name: str, uri_v2: str) -> None:
+def test_take_blobs_of_version_2_equals_pylance(name: str, uri_v2: str) -> None:
     theirs, ours = V2_TAKES[name](lance.dataset(uri_v2)), V2_TAKES[name](pennon.dataset(uri_v2))
     assert ours == theirs
     if isinstance(ours, pa.Table):
         assert ours.schema.equals(theirs.schema, check_metadata=True)
 
 
-def test_thresholds_of_version_2(tmp_path: Path) -> None:
+def test_blob_thresholds_of_version_2_are_column_metadata(tmp_path: Path) -> None:
     """They are metadata of the column, and not of its descriptions."""
     field = lance.blob_field("b", inline_size_threshold=2)
     table = pa.table([lance.blob_array([b"abc", None, b"d"])], schema=pa.schema([field]))
@@ -374,7 +374,7 @@ def test_external_blobs_are_opened_under_the_rules_of_base_paths(tmp_path: Path)
         strict.take_blobs("b", indices=[0, 1])
 
 
-def test_columns_of_binaries_as_files() -> None:
+def test_blob_column_of_binaries_yields_files() -> None:
     values = pa.array([b"ab", None, b""], pa.large_binary())
     ours = [f and f.read() for f in pennon.BlobColumn(values)]
     assert ours == [b"ab", None, b""]

@@ -286,7 +286,7 @@ BLOBS = pa.schema(
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_columns_of_other_kinds(version: Any, tmp_path: Path) -> None:
+def test_changes_of_columns_of_many_types_equal_pylance(version: Any, tmp_path: Path) -> None:
     seen = []
     for module in (lance, pennon):
         uri = str(tmp_path / module.__name__)
@@ -354,7 +354,7 @@ VALUES: dict[str, dict[int, str | None]] = {"update": {2: "u"}, "merge": {4: Non
 @pytest.mark.parametrize("second", CHANGES)
 @pytest.mark.parametrize("first", CHANGES)
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_changes_follow_each_other(
+def test_concurrent_changes_of_different_rows_equal_pylance(
     first: str, second: str, ours_first: bool, tmp_path: Path
 ) -> None:
     """Both read one version; the second commit unites its deletions with those of the first."""

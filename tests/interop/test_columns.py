@@ -224,7 +224,7 @@ def test_column_changes_equal_pylance(twins: Twins, change: Change) -> None:
 
 
 @pytest.mark.parametrize("change", NULLS.values(), ids=NULLS)
-def test_columns_of_nulls(twins: Twins, change: Change) -> None:
+def test_null_columns_are_added_to_the_schema_only(twins: Twins, change: Change) -> None:
     """They are in the schema only; version 0.1 has none."""
     expected = "failed" if twins.ours.data_storage_version == "0.1" else "done"
     assert twins.both(change) == (expected, expected)
@@ -424,7 +424,7 @@ def test_fragments_with_merged_columns_are_committed_by_pylance(twins: Twins) ->
     twins.check()
 
 
-def test_newer_files_get_no_column(tmp_path: Path) -> None:
+def test_column_data_for_2_3_files_is_refused(tmp_path: Path) -> None:
     """In a table of version 2.3 columns are renamed, dropped and NULL, but none is written."""
     lance.write_dataset(rows(0, 3), tmp_path, data_storage_version="2.3")
     dataset = pennon.dataset(tmp_path)

@@ -69,7 +69,7 @@ def test_deferred_remap_alternates_with_pylance(tmp_path: Path) -> None:
     check_both(folder, tables)
 
 
-def test_indices_are_brought_up_to_date(tmp_path: Path) -> None:
+def test_optimize_indices_after_deferred_remap(tmp_path: Path) -> None:
     tables, folder = Tables(78), str(tmp_path / "t.lance")
     indexed(folder, tables)
     pennon.dataset(folder).delete("id % 7 = 3")
@@ -122,7 +122,7 @@ def test_deferred_remap_without_index_makes_no_entry(tmp_path: Path) -> None:
     assert not table.describe_indices()
 
 
-def test_a_large_history_is_a_file(tmp_path: Path) -> None:
+def test_deferred_remap_with_large_details_writes_a_file(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(2_000_000), pa.int64())})
     made = lance.write_dataset(data, folder, max_rows_per_file=1_000_000)
@@ -142,7 +142,7 @@ def test_a_large_history_is_a_file(tmp_path: Path) -> None:
     } == {5}
 
 
-def test_refused_with_stable_row_ids(tmp_path: Path) -> None:
+def test_deferred_remap_with_stable_row_ids_is_refused(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(
         Tables(1).rows(30), folder, max_rows_per_file=10, enable_stable_row_ids=True
@@ -154,7 +154,7 @@ def test_refused_with_stable_row_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("planned_by", ["Pennon", "pylance"])
-def test_results_of_the_other_are_committed(tmp_path: Path, planned_by: str) -> None:
+def test_deferred_remap_results_interchange_with_pylance(tmp_path: Path, planned_by: str) -> None:
     tables, folder = Tables(3), str(tmp_path / "t.lance")
     indexed(folder, tables)
     lance.dataset(folder).delete("id % 4 = 3")

@@ -150,7 +150,9 @@ def first_difference(ours: bytes, theirs: bytes) -> int:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary()])
-def test_never_null_text_is_empty(oracle: Oracle, kind: pa.DataType, folder: Path) -> None:
+def test_required_text_at_0_1_reads_as_empty(
+    oracle: Oracle, kind: pa.DataType, folder: Path
+) -> None:
     schema = pa.schema([pa.field("a", kind, nullable=False), pa.field("b", kind)])
     values = pa.array(["", "x", ""]).cast(kind)
     oracle.write(folder / "t", pa.table([values, values], schema), data_storage_version="legacy")

@@ -51,7 +51,7 @@ def test_function_values_equal_pylance(newest: Oracle, tmp_path: Path) -> None:
         ("arrow_cast(s, 'Utf8View')", pa.string()),
     ],
 )
-def test_views_are_plain_strings(
+def test_functions_with_string_view_results_give_plain_strings(
     newest: Oracle, tmp_path: Path, text: str, kind: pa.DataType
 ) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t")
@@ -84,7 +84,7 @@ def test_views_are_plain_strings(
         ("_cast_list_f16(f32)", "argument 1 cannot be float"),
     ],
 )
-def test_refused_by_name(text: str, error: str) -> None:
+def test_invalid_function_calls_name_the_function(text: str, error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         evaluate(parse_column(text, TABLE.schema), BATCH)
 
@@ -106,7 +106,7 @@ def test_refused_by_name(text: str, error: str) -> None:
         "levenshtein(repeat(s, 30000), repeat(s, 30000))",
     ],
 )
-def test_results_are_bounded(text: str) -> None:
+def test_functions_with_huge_results_are_refused(text: str) -> None:
     """The oracle takes the process down for want of memory, or uses all there is."""
     with pytest.raises(ArgumentError, match=r"more than|shorter"):
         evaluate(parse_column(text, TABLE.schema), BATCH)

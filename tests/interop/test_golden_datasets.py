@@ -29,7 +29,7 @@ def test_duplicate_row_ids_read_as_after_a_commit_of_pylance(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("folder", [folder for folder, _, _ in READABLE if folder != TWICE])
-def test_reads_as_pylance_does(folder: str) -> None:
+def test_tables_of_old_releases_read_as_in_pylance(folder: str) -> None:
     path = str(Path(DATASETS) / folder)
     theirs, ours = lance.dataset(path), pennon.dataset(path)
     assert ours.schema.equals(theirs.schema, check_metadata=True)

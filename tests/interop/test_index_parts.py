@@ -81,7 +81,7 @@ def in_one_piece(folder: str, **options: Any) -> list[Any]:
 @pytest.mark.parametrize(
     "makers", [[pennon], [lance], [pennon, lance]], ids=["ours", "theirs", "in turns"]
 )
-def test_parts_are_merged(tmp_path: Path, makers: list[Any], merger: Any) -> None:
+def test_index_parts_are_merged_by_both(tmp_path: Path, makers: list[Any], merger: Any) -> None:
     known = in_one_piece(str(tmp_path / "whole.lance"))
     folder, name = str(tmp_path / "parts.lance"), str(uuid.uuid4())
     written(folder)
@@ -101,7 +101,7 @@ def test_parts_are_merged(tmp_path: Path, makers: list[Any], merger: Any) -> Non
             assert all(is_close(found[each], expected[each]) for each in found)
 
 
-def test_the_index_is_brought_up_to_date_and_moved(tmp_path: Path) -> None:
+def test_index_of_parts_after_append_and_compaction(tmp_path: Path) -> None:
     folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
     dataset = written(folder)
     for number in range(FRAGMENTS - 1):

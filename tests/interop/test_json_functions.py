@@ -66,13 +66,13 @@ def test_json_path_functions_equal_pylance(function: str) -> None:
 
 
 @pytest.mark.parametrize("value", _split(CASTS))
-def test_values_as_types(value: str) -> None:
+def test_json_values_by_type_equal_pylance(value: str) -> None:
     kinds = ("string", "int", "float", "bool")
     texts = [f"json_get_{kind}(j, 'v')" for kind in kinds]
     _compare([f'{{"v": {value}}}'], [*texts, "json_extract(j, '$.v')", "json_get(j, 'v')"], "casts")
 
 
-def test_keys_and_items() -> None:
+def test_json_keys_and_array_items_equal_pylance() -> None:
     keys = ("a", "f", "0", "1", "+0", "-1", "nope", "é")
     texts = [f"json_get(j, '{key}')" for key in keys]
     texts += ["json_get_string(json_get(json_get(json_get(j, 'g'), 'h'), '1'), 'i')"]

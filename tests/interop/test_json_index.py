@@ -148,7 +148,7 @@ def test_json_index_after_append_delete_and_compaction_answers_right(tmp_path: P
         assert (described.index_type, described.details["path"]) == ("Json", "a")
 
 
-def test_two_paths_of_a_column(tmp_path: Path) -> None:
+def test_json_indices_on_two_paths_of_a_column(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     make(folder, [{"a": n, "b": str(n)} for n in range(20)], "a", "btree", pennon)
     table = pennon.dataset(folder)
@@ -196,7 +196,7 @@ def test_json_index_with_wrong_parameters_is_refused(
         table.create_scalar_index("s", config)
 
 
-def test_pages_of_its_own_size(tmp_path: Path) -> None:
+def test_json_index_with_target_index_parameters(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     sizes = '{"zone_size": 10}'
     make(
@@ -220,7 +220,7 @@ def test_json_bloom_filter_is_unused_for_functions_of_other_types(tmp_path: Path
     assert lance.dataset(folder).count_rows(condition) == 0
 
 
-def test_the_plan_shows_the_path(tmp_path: Path) -> None:
+def test_json_index_plan_shows_the_path(tmp_path: Path) -> None:
     folder, condition = str(tmp_path / "t.lance"), "json_get_int(j, 'a') = 3"
     make(folder, [{"a": n % 9} for n in range(80)], "a", "btree")
     shown = "ScalarIndexQuery: query=[Json(j = 3->a)]@x(BTree)"

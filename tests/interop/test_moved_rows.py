@@ -138,7 +138,7 @@ def test_index_after_deferred_then_plain_compaction_finds_all_rows(tmp_path: Pat
     assert ours.count_rows("k = 1000") == 0
 
 
-def test_stated_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_fragment_reuse_details_in_an_external_file(tmp_path: Path) -> None:
     """From about 200 KB on the versions are not among the details of the entry."""
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(2_000_000), pa.int64())})

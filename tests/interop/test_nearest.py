@@ -163,7 +163,9 @@ def test_lists_of_vectors_and_vectors_in_structs(
         equal_but_for_ties(found, expected, 2e-6, (column, metric, k))
 
 
-def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> None:
+def test_nearest_with_order_filter_limit_and_expressions_equals_pylance(
+    tmp_path: Path, rows: pa.Table
+) -> None:
     mine, theirs = both(tmp_path, rows)
     nearest = {"column": "vec", "q": [0.1, 0.2, 0.3, 0.4], "k": 12}
     many = {**nearest, "q": [[0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]]}
@@ -232,7 +234,7 @@ def test_invalid_nearest_options_are_refused_as_in_pylance(
         mine.to_table(nearest=nearest)
 
 
-def test_more_types_than_pylance_compares(tmp_path: Path) -> None:
+def test_nearest_of_int8_and_uint8_by_l2(tmp_path: Path) -> None:
     for kind in (pa.int8(), pa.uint8()):
         values = pa.array([[1, 2], [3, 4], [100, 0]], pa.list_(kind, 2))
         mine, theirs = both(tmp_path / str(kind), pa.table({"id": range(3), "vec": values}))

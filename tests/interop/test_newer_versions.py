@@ -34,7 +34,7 @@ def _check_refused(uri: Path, version: str) -> None:
     assert isinstance(caught.value, NotImplementedError)
 
 
-def test_the_default_of_pylance_reads(uri: Path) -> None:
+def test_default_file_version_of_pylance_is_read(uri: Path) -> None:
     dataset = pennon.dataset(uri)
     assert dataset.data_storage_version == "2.2"
     assert dataset.to_table().equals(TABLE)

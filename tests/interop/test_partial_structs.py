@@ -67,7 +67,9 @@ def _same(uri: str) -> None:
     ],
 )
 @pytest.mark.parametrize("name", APPENDS)
-def test_appended_without_some_fields(name: str, version: Any, writer: Any, tmp_path: Path) -> None:
+def test_append_of_structs_with_missing_fields(
+    name: str, version: Any, writer: Any, tmp_path: Path
+) -> None:
     schema, plain, nulls = APPENDS[name]
     with_nulls = version != "2.0"  # which has no NULL structs
     uri = str(tmp_path / "t")

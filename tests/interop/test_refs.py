@@ -95,7 +95,7 @@ def test_tag_and_branch_names_refused_by_pylance_are_refused(uri: str, name: str
     assert {path.name for path in Path(uri).parent.iterdir()} == {"t.lance", "t.lance.copy"}
 
 
-def test_errors_are_the_oracles(uri: str) -> None:
+def test_tag_and_branch_errors_have_the_classes_of_pylance(uri: str) -> None:
     dataset = pennon.dataset(uri)
     dataset.tags.create("t", 1)
     dataset.create_branch("b")
@@ -266,7 +266,7 @@ def test_deep_clones_are_read_and_changed_by_both(
 
 
 @pytest.mark.parametrize("stable", [True, False])
-def test_restores_and_deltas(tmp_path: Path, stable: bool) -> None:
+def test_restores_and_deltas_equal_pylance(tmp_path: Path, stable: bool) -> None:
     """The same operations by both; the same rows made, changed and gone between any two versions."""
     seen: list[list[Any]] = []
     for module in BOTH:
@@ -304,7 +304,7 @@ def _rows(reader: Any) -> Any:
 
 
 @pytest.mark.parametrize("reader", BOTH)
-def test_versions_of_rows_are_columns(tmp_path: Path, reader: ModuleType) -> None:
+def test_row_version_columns_in_projection_and_filter(tmp_path: Path, reader: ModuleType) -> None:
     uri = str(tmp_path / "t")
     pennon.write_dataset(_table(0), uri, enable_stable_row_ids=True)
     lance.write_dataset(_table(10), uri, mode="append")

@@ -122,7 +122,7 @@ def test_the_first_row_costs_five_requests(s3: S3Server, uri: str, version: Any)
     assert len(asked(s3)) <= 2
 
 
-def test_an_append_of_one_file(s3: S3Server, uri: str) -> None:
+def test_s3_append_of_one_file_counts_requests(s3: S3Server, uri: str) -> None:
     """Planned on the newest version, committed on the newest version: each is looked for once."""
     options = s3.options
     pennon.write_dataset(ROWS.slice(0, 10), uri, storage_options=options)

@@ -157,7 +157,7 @@ def statistics_of(uri: Path) -> dict[str, list[Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_the_greatest_text_is_not_missed(newest: Oracle, tmp_path: Path) -> None:
+def test_statistics_0_1_bound_of_long_texts_keeps_matches(newest: Oracle, tmp_path: Path) -> None:
     """The oracle's bound is below a value, and it does not find that; Pennon does, in both files."""
     table = pa.table({"x": ["a" * 63 + "0", "a" * 63 + "\x80"]})
     newest.write(tmp_path / "t", table, data_storage_version="legacy")

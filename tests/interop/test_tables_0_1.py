@@ -54,7 +54,7 @@ def test_an_append_with_columns_in_another_order(tmp_path: Path, order: list[str
 
 
 @pytest.mark.parametrize("path", ["id", "s.a", "s.b", "l.item"])
-def test_rows_written_after_a_cast(tmp_path: Path, path: str) -> None:
+def test_append_after_cast_at_0_1(tmp_path: Path, path: str) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(ROWS, uri, data_storage_version="legacy")
     pennon.dataset(uri).alter_columns({"path": path, "data_type": pa.int32()})
@@ -250,7 +250,7 @@ def _words(*indices: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), words)
 
 
-def test_null_bytes_in_a_new_column(tmp_path: Path) -> None:
+def test_added_binary_column_with_nulls_at_0_1(tmp_path: Path) -> None:
     """A file holds them, but of a column that is added pylance refuses them in large binary values."""
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(pa.table({"k": [1, 2]}), uri, data_storage_version="legacy")

@@ -90,7 +90,7 @@ def rows_of(seed: int) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("_account")
-def test_rows_of_many_fragments(uri: str, spy: dict[str, bool]) -> None:
+def test_take_across_fragments_equals_arrow(uri: str, spy: dict[str, bool]) -> None:
     dataset = pennon.dataset(uri)
     for seed in range(12):
         rows = rows_of(seed)
@@ -135,7 +135,7 @@ def test_take_across_fragments_skips_deleted_rows(tmp_path: Path, spy: dict[str,
     assert spy["number"]
 
 
-def test_addresses_in_any_order(uri: str) -> None:
+def test_take_across_fragments_by_address(uri: str) -> None:
     dataset = pennon.dataset(uri)
     per = ROWS // FRAGMENTS
     for seed in range(4):

@@ -220,7 +220,7 @@ def test_invalid_text_index_options_are_refused_as_in_pylance(
     assert not pennon.dataset(tmp_path / "t.lance").describe_indices()
 
 
-def test_items_of_lists(tmp_path: Path) -> None:
+def test_text_index_of_list_items(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array([["quick fox", "dog"], None, ["fox"], []], pa.list_(pa.string()))
     for module, door in DOORS:
@@ -244,7 +244,7 @@ def test_items_of_lists(tmp_path: Path) -> None:
     assert [each.name for each in plain.describe_indices()] == ["s_idx", "s_list_element_idx"]
 
 
-def test_lists_and_json_as_rows(tmp_path: Path) -> None:
+def test_text_index_of_lists_and_json(tmp_path: Path) -> None:
     documents = ['{"a": "quick fox", "n": [1, 2]}', None, '{"a": "fox", "b": {"c": true}}']
     lists = [["quick fox", None, "dog fox"], None, ["fox"]]
     table = pa.table(
@@ -287,7 +287,7 @@ def test_text_index_of_null_and_empty_texts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_an_index_without_rows(tmp_path: Path, *, stable: bool) -> None:
+def test_text_index_without_training_is_built_by_pylance(tmp_path: Path, *, stable: bool) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array(["quick fox", "dog", None])
     dataset = written(folder, values, enable_stable_row_ids=stable)

@@ -245,7 +245,7 @@ def test_text_search_of_many_random_texts_and_queries(tmp_path: Path) -> None:
     assert wrong == []
 
 
-def test_without_an_index(tmp_path: Path) -> None:
+def test_text_search_without_index_beside_pylance(tmp_path: Path) -> None:
     """Pylance finds nothing of a phrase, and words as they are written; its scores are the same otherwise."""
     texts = ["the fox runs", "a fox", None, "quick brown Fox", "", "nobody"]
     lance.write_dataset(pa.table({"id": range(6), "s": texts}), tmp_path / "t.lance")

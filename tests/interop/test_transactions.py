@@ -123,7 +123,7 @@ def test_transaction_parsing_keeps_unknown_fields(uri: str, name: str) -> None:
     assert transaction_pb2.Transaction.FromString(again) == message
 
 
-def test_the_newest_transactions(uri: str) -> None:
+def test_get_transactions_equals_pylance(uri: str) -> None:
     found = pennon.dataset(uri).get_transactions(3)
     assert [type(each.operation).__name__ for each in found] == ["Merge", "Append", "Append"]
     assert [each.uuid for each in found] == [
@@ -194,7 +194,7 @@ def test_commit_of_missing_or_short_files_is_refused(uri: str) -> None:
     assert pennon.LanceDataset.commit(uri, operation, read_version=VERSION).count_rows() == 33
 
 
-def test_a_replacement_of_another_length(uri: str) -> None:
+def test_data_replacement_of_wrong_row_count_is_refused(uri: str) -> None:
     file = Writer(pennon, uri)._one_column(range(7))
     group = pennon.LanceOperation.DataReplacementGroup(1, file)
     operation = pennon.LanceOperation.DataReplacement([group])
@@ -272,7 +272,7 @@ def test_merge_operations_refused_by_pylance_are_refused(tmp_path: Path) -> None
         assert shown[0] == shown[1]
 
 
-def test_a_garbage_transaction_file(uri: str) -> None:
+def test_commit_over_unreadable_transaction_is_refused(uri: str) -> None:
     """A newer version whose transaction cannot be judged stands in the way, and says so."""
     commit = Writer(pennon, uri).plan("append", 0)
     Writer(pennon, uri).plan("update_config", 0)()

@@ -55,7 +55,9 @@ def test_manifests_of_each_file_version_equal_pylance(version: str, tmp_path: Pa
 
 @pytest.mark.parametrize("second", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("first", ["2.0", "2.1", "2.2"])
-def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None:
+def test_appends_of_other_file_versions_equal_pylance(
+    first: Any, second: Any, tmp_path: Path
+) -> None:
     """The oracle mixes versions when it is asked to, and marks the table; so do we."""
     seen = []
     for module in (lance, pennon):
@@ -138,7 +140,7 @@ def test_overwrite_keeps_the_file_version_if_writable(
     assert _manifest(uri).reader_flags == 0
 
 
-def test_0_1_is_not_mixed(tmp_path: Path) -> None:
+def test_append_mixing_0_1_with_newer_versions_is_refused(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version="0.1")
     for module in (lance, pennon):

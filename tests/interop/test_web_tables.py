@@ -25,7 +25,7 @@ def web(tmp_path: Path) -> Iterator[WebServer]:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("v2_names", [False, True])
-def test_a_table_is_read(web: WebServer, version: Any, v2_names: bool) -> None:
+def test_web_table_is_scanned_and_taken_from(web: WebServer, version: Any, v2_names: bool) -> None:
     folder = web.folder / "t"
     for first in (0, 5000, 10_000, 15_000):
         part, mode = ROWS.slice(first, 5000), "append" if first else "create"

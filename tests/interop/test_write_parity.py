@@ -166,7 +166,7 @@ def test_writes_refused_by_pylance_are_refused(name: str, tmp_path: Path) -> Non
 
 
 @versions
-def test_overwrite_and_history(version: str, tmp_path: Path) -> None:
+def test_overwrite_keeps_history_and_transaction_properties(version: str, tmp_path: Path) -> None:
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
         module.write_dataset(BASE, uri, data_storage_version=version)
@@ -185,7 +185,7 @@ def test_overwrite_and_history(version: str, tmp_path: Path) -> None:
     assert pennon.dataset(theirs.uri).read_transaction(3).transaction_properties == properties
 
 
-def test_fragments_of_one_are_committed_by_the_other(tmp_path: Path) -> None:
+def test_fragments_are_committed_by_the_other_library(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     ours = pennon.fragment.write_fragments(BASE, uri, mode="create")
     text = [json.dumps(fragment.to_json()) for fragment in ours]
@@ -223,7 +223,7 @@ def test_manifest_names_of_both_schemes_equal_pylance(tmp_path: Path, v2: bool) 
 
 
 @versions
-def test_stable_row_ids(version: str, tmp_path: Path) -> None:
+def test_stable_row_ids_equal_pylance(version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")

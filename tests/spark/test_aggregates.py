@@ -229,7 +229,7 @@ def test_a_sum_overflows_as_in_spark(spark: SparkSession, uri: str, ansi: bool) 
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
-def test_a_table_without_rows(spark: SparkSession, uri: str) -> None:
+def test_aggregates_of_a_table_without_rows(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"k": [1], "l": [2.5]}), uri)
     pennon.dataset(uri).delete("true")
     aggregate = {"l": ["count", "sum", "min", "max", "mean"], "*": "count"}
@@ -257,7 +257,7 @@ def test_wrong_aggregates_are_refused(
         pennon.spark.read(spark, stored, **given)
 
 
-def test_a_task_keeps_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggregate_task_memory_is_bounded_by_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many groups leave the task again and again, few are kept to its end."""
     monkeypatch.setattr(partial_aggregates, "PIECE_ROWS", 10)
     monkeypatch.setattr(partial_aggregates, "MOST_GROUPS", 30)

@@ -72,7 +72,7 @@ def test_add_columns_by_window_expressions_across_fragments(table: LanceTable, u
     assert rows_of(uri) == [("a", 1, 4, 10), ("b", 2, 3, 10), ("c", 3, 2, 10), ("d", 4, 1, 10)]
 
 
-def test_a_function_over_batches(table: LanceTable, uri: str) -> None:
+def test_add_columns_by_a_batch_function(table: LanceTable, uri: str) -> None:
     assert told(table.addColumns(doubled, readColumns=["value"]))[1:] == (1, 2, 0)
 
     def as_pandas(batch: pa.RecordBatch) -> Any:
@@ -91,7 +91,7 @@ def test_a_batch_udf_brings_its_schema(table: LanceTable, uri: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_a_frame_by_its_key(spark: SparkSession, uri: str, version: str) -> None:
+def test_add_columns_by_a_dataframe_with_key(spark: SparkSession, uri: str, version: str) -> None:
     rows = pa.table({"id": [0, 1, 2, 3, 4, None], "v": list(range(6))})
     pennon.write_dataset(rows, uri, max_rows_per_file=2, data_storage_version=version)
     pennon.dataset(uri).delete("id = 3")
@@ -103,7 +103,9 @@ def test_a_frame_by_its_key(spark: SparkSession, uri: str, version: str) -> None
     assert files_of(uri) == [2, 1, 2]  # NULLs alone need no file
 
 
-def test_a_frame_by_addresses(spark: SparkSession, table: LanceTable, uri: str) -> None:
+def test_add_columns_by_a_dataframe_with_row_addresses(
+    spark: SparkSession, table: LanceTable, uri: str
+) -> None:
     rows = pennon.spark.read(spark, uri, ["value"], with_row_address=True)
     new = rows.where("value <> 3").select("_rowaddr", (sf.col("value") * 10).alias("ten"))
     table.addColumns(new, on="_rowaddr")
@@ -114,7 +116,9 @@ def test_a_frame_by_addresses(spark: SparkSession, table: LanceTable, uri: str) 
         table.addColumns(again, on="_rowaddr")
 
 
-def test_two_rows_for_one_are_an_error(spark: SparkSession, table: LanceTable) -> None:
+def test_add_columns_with_several_values_for_one_row_is_refused(
+    spark: SparkSession, table: LanceTable
+) -> None:
     twice = spark.createDataFrame([("a", 1), ("a", 2)], "key string, w int")
     with pytest.raises(MatchError, match="row 0 of fragment 0 gets several values"):
         table.addColumns(twice, on="key")

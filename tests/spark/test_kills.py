@@ -47,7 +47,9 @@ def run(module: str, *arguments: str, dies: bool = False) -> dict[str, Any]:
         pytest.param("kills", sorted(set(OPERATIONS) - {"merge"}), marks=pytest.mark.slow),
     ],
 )
-def test_an_operation_outlives_its_executors(deed: str, names: list[str], tmp_path: Path) -> None:
+def test_operations_succeed_after_executor_loss(
+    deed: str, names: list[str], tmp_path: Path
+) -> None:
     seen = run("kills", deed, str(tmp_path), *names)
     for name in names:
         told = seen[name]

@@ -207,7 +207,9 @@ def test_hybrid_search_equals_local_search(spark: SparkSession, indexed: str) ->
         assert seen[name] == list(zip(*(one[each].to_pylist() for each in names), strict=True))
 
 
-def test_lists_of_vectors(spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearest_of_lists_of_vectors(
+    spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pennon.spark.source.partitions.MIN_SPLIT_BYTES", 1)
     matrix = numbers()[:, :2]
     lists = pa.ListArray.from_arrays(
@@ -242,7 +244,7 @@ def test_nearest_with_retried_task_and_reordered_queries(
     assert found == {f"q{n}": exact(query, 10) for n, query in enumerate(asked())}
 
 
-def test_an_empty_table_and_no_queries(spark: SparkSession, uri: str, made: str) -> None:
+def test_nearest_of_empty_table_or_queries(spark: SparkSession, uri: str, made: str) -> None:
     empty = pennon.dataset(made).schema.empty_table()
     pennon.write_dataset(empty, uri)
     queries = frame_of(spark, asked()[:1])

@@ -63,7 +63,7 @@ def test_rows_of_a_condition_are_replaced(
 
 
 @pytest.mark.parametrize("where", ["upper(DAY) = 'MON'", "column"])
-def test_conditions_are_sparks_own(spark: SparkSession, uri: str, where: Any) -> None:
+def test_partial_overwrite_by_spark_conditions(spark: SparkSession, uri: str, where: Any) -> None:
     make(uri)
     said = sf.col("day").startswith("m") if where == "column" else where
     assert pennon.spark.write(frame(spark, [("mon", 10)]), uri, "overwrite", where=said) == 2

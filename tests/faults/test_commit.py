@@ -190,7 +190,7 @@ def test_a_lost_answer_and_then_a_newer_version() -> None:
         commit(Hooked(store, "put_if_absent", vanish), append(2), FakeTime().options())
 
 
-def test_a_store_without_the_primitive_is_refused() -> None:
+def test_commit_to_store_without_put_if_absent_is_refused() -> None:
     def refuse() -> UnsupportedError:
         return UnsupportedError("no put-if-absent here")
 
@@ -238,7 +238,7 @@ def test_append_after_concurrent_appends_is_rebased(between: int) -> None:
     ],
 )
 @pytest.mark.parametrize("verb", ["list", "put", "put_if_absent"])
-def test_conflicts_at_every_phase(
+def test_conflicting_commit_at_every_phase(
     verb: str,
     mine: Callable[[int], Transaction],
     theirs: Callable[[int], Transaction],

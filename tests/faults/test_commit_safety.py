@@ -318,7 +318,7 @@ def test_commit_of_a_long_job_checks_its_data_files() -> None:
     assert commit(store, transaction, young).version == 3
 
 
-def test_time_is_over() -> None:
+def test_commit_of_busy_table_stops_at_the_timeout() -> None:
     store = new_store("time over")
     clock = FakeTime()
     calls: list[Callable[[], object]] = []

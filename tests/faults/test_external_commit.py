@@ -81,7 +81,7 @@ class Recorder(WrappedStore):
 
 
 @pytest.mark.parametrize("naming", Naming)
-def test_the_steps_of_a_commit(naming: Naming) -> None:
+def test_external_commit_steps_in_order(naming: Naming) -> None:
     table = Table(naming)
     recorder = Recorder(table.objects)
     commit(table.seen_through(recorder), append(1))
@@ -287,7 +287,7 @@ def test_external_commit_finished_by_two_readers_at_once(
 
 
 @pytest.mark.parametrize("steps", range(1, 9))
-def test_one_finishes_while_another_stands_at_a_step(steps: int) -> None:
+def test_external_commit_finished_beside_a_paused_finisher(steps: int) -> None:
     table = Table()
     table.leave_half_done(2)
     slow = Turns(table.objects)
@@ -395,7 +395,7 @@ class Unconditional(WrappedStore):
         raise UnsupportedError("no such verb here")
 
 
-def test_a_store_without_conditional_puts() -> None:
+def test_external_commit_on_store_without_conditional_puts() -> None:
     table = Table()
     store = table.seen_through(Unconditional(table.objects))
     table.leave_half_done(2)
@@ -408,7 +408,7 @@ def test_a_store_without_conditional_puts() -> None:
         commit(store.inner, append(1))
 
 
-def test_a_branch_is_a_table_of_its_own() -> None:
+def test_external_branch_has_its_own_entries() -> None:
     """Also for who goes there from the table's root; what is half done there is finished, too."""
     table = Table()
     branch = PrefixStore(table.store, "tree/one")

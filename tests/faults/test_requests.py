@@ -83,7 +83,7 @@ def test_commit_after_concurrent_versions_counts_requests(table: Kind, rivals: i
     assert requests(table, Far(table.objects)) == (10 if table.external else 4) + rivals - 1
 
 
-def test_one_wins_the_race(table: Kind) -> None:
+def test_commit_after_a_lost_race_counts_requests(table: Kind) -> None:
     """The put that is refused, whose it is, and list and newest manifest once more."""
     far = Far(table.objects, table.rival)
     assert requests(table, far) == (18 if table.external else 8)

@@ -68,7 +68,7 @@ def test_fragments_of_different_indices_are_not_mixed() -> None:
     assert bins([SMALL] * 5, [None]) == [[0, 1, 2, 3, 4]]
 
 
-def test_excluded_fragments_are_borders() -> None:
+def test_compaction_bins_end_at_excluded_fragments() -> None:
     assert bins([SMALL] * 5, excluded_fragment_ids=(2, 2, 99)) == [[0, 1], [3, 4]]
 
 

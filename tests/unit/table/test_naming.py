@@ -13,7 +13,7 @@ versions = st.integers(1, MAX_VERSION)
 
 
 @given(versions, st.sampled_from(Naming))
-def test_name_and_back(version: int, naming: Naming) -> None:
+def test_manifest_names_round_trip(version: int, naming: Naming) -> None:
     assert parse_manifest_name(naming.manifest_path(version)) == (naming, version)
 
 

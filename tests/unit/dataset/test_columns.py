@@ -42,7 +42,7 @@ VERSIONS = ["0.1", "2.0", "2.2"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_new_columns_are_new_files(tmp_path: Path, version: str) -> None:
+def test_add_columns_writes_new_files_only(tmp_path: Path, version: str) -> None:
     dataset = made(tmp_path, version)
     before, old = bytes_of(tmp_path), dataset.checkout_version(2)
     dataset.add_columns({"c": "a + 1", "d": "b"})
@@ -56,7 +56,7 @@ def test_new_columns_are_new_files(tmp_path: Path, version: str) -> None:
     dataset.validate()
 
 
-def test_a_thousand_fragments() -> None:
+def test_add_columns_of_a_thousand_fragments() -> None:
     """No file that is there is written, and each fragment gets one more."""
     data = pa.table({"a": range(2000)})
     dataset = pennon.write_dataset(data, "memory://a-thousand-fragments", max_rows_per_file=2)
@@ -127,7 +127,7 @@ def test_row_groups_of_old_files(tmp_path: Path, groups: list[int]) -> None:
     assert reader.row_groups.tolist() == borders.tolist()
 
 
-def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:
+def test_column_tasks_pickle(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     plans = [
         plan_sql_columns(dataset.snapshot, {"c": "a + 1"}),
@@ -265,7 +265,7 @@ def test_add_columns_of_struct_fields_is_refused(tmp_path: Path) -> None:
         ({"path": "a", "nullable": "no"}, TypeError),
     ],
 )
-def test_alterations_are_complete(
+def test_alter_columns_with_incomplete_alterations_is_refused(
     tmp_path: Path, alteration: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):

@@ -65,7 +65,7 @@ def commit(dataset: pennon.LanceDataset, what: Any, read_version: int | None = N
 # --- rows of one fragment -------------------------------------------------------------------------
 
 
-def test_changes_of_other_rows_are_united(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_changes_of_different_rows_are_merged(dataset: pennon.LanceDataset) -> None:
     base = another(dataset)
     dataset.delete("k = 0")
     base = another(dataset)
@@ -78,7 +78,7 @@ def test_changes_of_other_rows_are_united(dataset: pennon.LanceDataset) -> None:
     }
 
 
-def test_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
     merge, delete = merged(dataset, rows(1, 2, value=7)), deletion(dataset, 0, "k in (2, 3)")
     another(dataset).delete("k = 2")
     for what, version in ((merge, None), (delete, dataset.version)):
@@ -87,7 +87,7 @@ def test_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
     assert values(dataset) == {k: 0 for k in range(ROWS) if k != 2}
 
 
-def test_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_merges_with_equal_new_keys_conflict(dataset: pennon.LanceDataset) -> None:
     """Also where the operation is taken out of its transaction."""
     first, second, third = (merged(dataset, rows(50, 2, value=n)) for n in (1, 2, 3))
     update = merged(dataset, rows(0, 1, value=4))

@@ -62,7 +62,7 @@ def test_numpy_lists_and_tensors_are_the_same() -> None:
         assert np.array_equal(found(model), found(models[0]))
 
 
-def test_centroids_of_another_model() -> None:
+def test_kmeans_starts_from_centroids_of_another_model() -> None:
     rows = vectors()
     first = KMeans(4)
     first.fit(rows)

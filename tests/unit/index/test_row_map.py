@@ -20,20 +20,20 @@ WHERE = {**{n: 100 + n for n in range(4)}, **{n: n - 3 for n in range(10, 15)}, 
 
 
 @given(st.lists(st.integers(0, 25)))
-def test_numbers_one_by_one(old: list[int]) -> None:
+def test_row_map_of_single_rows(old: list[int]) -> None:
     found, there = MOVES.numbers(np.array(old, np.uint64))
     assert there.tolist() == [n in WHERE for n in old]
     assert found.tolist() == [WHERE[n] for n in old if n in WHERE]
 
 
 @given(st.sets(st.integers(0, 25)))
-def test_sets_of_rows(old: set[int]) -> None:
+def test_row_map_of_row_sets(old: set[int]) -> None:
     found = MOVES.rows(RowSet.of(np.array(sorted(old), np.uint64)))
     assert found.numbers().tolist() == sorted(WHERE[n] for n in old if n in WHERE)
 
 
 @given(st.sets(st.integers(0, 25)))
-def test_one_map_after_another(old: set[int]) -> None:
+def test_row_maps_in_sequence(old: set[int]) -> None:
     later = RowMap(
         np.array([0, 5, 100, 103], np.uint64),
         np.array([2, 9, 101, 103], np.uint64),

@@ -30,7 +30,7 @@ def members(rows: RowSet) -> set[int]:
 
 
 @given(SETS, SETS, SETS)
-def test_sets_of_rows_are_sets(a: set[int], b: set[int], c: set[int]) -> None:
+def test_row_set_operations_equal_python_sets(a: set[int], b: set[int], c: set[int]) -> None:
     x, y, z = map(row_set, (a, b, c))
     assert members(x) == a
     assert members(x.union(y, z)) == a | b | c
@@ -61,7 +61,7 @@ def test_ranges_in_any_order_may_overlap(ranges: list[tuple[int, int]]) -> None:
     assert members(RowSet.of_ranges(starts, lasts)) == wanted
 
 
-def test_the_ends_of_64_bits() -> None:
+def test_row_set_at_the_ends_of_64_bits() -> None:
     ends = RowSet.of(np.array([0, (1 << 64) - 1], np.uint64))
     inner = ends.complement()
     assert (int(inner.starts[0]), int(inner.lasts[0])) == (1, (1 << 64) - 2)

@@ -81,7 +81,7 @@ def test_truncated_row_sets_are_refused(cut: int) -> None:
         parse_treemap((bytes.fromhex("0100000000000000 00000000") + TWO_ROWS[12:])[:cut])
 
 
-def test_a_set_is_a_set() -> None:
+def test_row_set_of_unordered_and_repeated_rows() -> None:
     assert RowSet.of(np.array([9, 7, 7, 8], np.uint64)).starts.tolist() == [7]
 
 

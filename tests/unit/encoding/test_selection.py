@@ -47,7 +47,7 @@ PLAIN = [pa.int8(), pa.uint16(), pa.float32(), pa.int64(), pa.timestamp("us"), p
 @pytest.mark.parametrize("kind", [*PLAIN, pa.bool_(), pa.string(), pa.binary(3), PAIRS], ids=str)
 @pytest.mark.parametrize("start", [0, 3])
 @pytest.mark.parametrize("has_nulls", [False, True])
-def test_rows_in_another_order(kind: pa.DataType, start: int, has_nulls: bool) -> None:
+def test_reorder_of_slices_equals_python(kind: pa.DataType, start: int, has_nulls: bool) -> None:
     values: list[Any] = [_value(kind, number) for number in range(20)]
     if kind in (pa.string(), pa.binary(3)):
         values = [f"{number:03}" for number in range(20)]

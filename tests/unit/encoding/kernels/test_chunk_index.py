@@ -13,7 +13,7 @@ MOST = 1 << 16
 
 @pytest.mark.parametrize("width", [2, 4])
 @pytest.mark.parametrize("chunks", [1, 2, 700])
-def test_words_become_running_sums(width: int, chunks: int) -> None:
+def test_chunk_words_become_offsets_and_first_items(width: int, chunks: int) -> None:
     rng = np.random.default_rng(chunks)
     sizes = rng.integers(1, 1 << (8 * width - 4), chunks)
     logs = rng.integers(0, 16, chunks)

@@ -46,7 +46,7 @@ def test_definition_levels_above_the_highest_are_refused() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_lists_without_nulls(*, wide: bool) -> None:
+def test_lists_of_levels_without_nulls(*, wide: bool) -> None:
     """[[1, 2], [3]], [[4]]: the inner lists, then the outer ones."""
     offsets, validity, rep, _ = lists_of(levels(2, 0, 1, 2), None, 0, -1, 0, wide)
     assert (offsets.tolist(), validity, rep.tolist()) == ([0, 2, 3, 4], None, [1, 0, 1])
@@ -55,7 +55,7 @@ def test_lists_without_nulls(*, wide: bool) -> None:
     assert offsets.dtype == (np.int64 if wide else np.int32)
 
 
-def test_lists_with_nulls() -> None:
+def test_lists_of_levels_with_nulls() -> None:
     """[1, NULL], [], NULL, [2] in a struct that is NULL in the last row.
 
     Levels: 1 a NULL item, 2 a NULL list, 3 an empty one, 4 a NULL struct.

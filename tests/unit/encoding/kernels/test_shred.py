@@ -235,7 +235,7 @@ def test_shred_refuses_levels_and_offsets_that_do_not_fit() -> None:
         add_lists(levels, levels, np.array([0, 2, 1, 3], np.int64), None, 0, 1, 2, 1)
 
 
-def test_marks_become_numbers_closed_or_not() -> None:
+def test_number_levels_replaces_marks() -> None:
     marks = np.array([0, 1, 0x8002, 2, 0x8000], np.uint16)
     number_levels(marks, np.array([0, 7, 5], np.uint16))
     assert marks.tolist() == [0, 7, 5, 5, 0]

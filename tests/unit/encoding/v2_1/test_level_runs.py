@@ -78,7 +78,7 @@ def test_levels_with_false_count_are_refused_before_allocation(encoding: Encodin
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_values_have_bits(bits: int) -> None:
+def test_values_packed_to_zero_bits_are_refused(bits: int) -> None:
     whole = Chunks.whole(np.empty(0, np.uint8), (1 << 32) - 1)
     with pytest.raises(FormatError, match="no bits at all"):
         CODECS.decode_blocks(OutOfLineBitpacking(bits, Flat(0)), whole, Rows.between(0, 1))

@@ -36,7 +36,7 @@ def test_constant_layout_message_is_parsed() -> None:
     )
 
 
-def test_a_deep_encoding() -> None:
+def test_encoding_nested_too_deep_is_refused() -> None:
     encoding = flat()
     for _ in range(40):
         general = pb.General(values=encoding)
@@ -104,7 +104,7 @@ def test_an_encoding_of_a_later_version() -> None:
         parse_page_layout(layout)
 
 
-def test_a_blob_of_blobs() -> None:
+def test_blob_layout_within_blob_layout_is_refused() -> None:
     inner = pb.PageLayout(blob_layout=pb.BlobLayout(layers=[pb.REPDEF_ALL_VALID_ITEM]))
     message = pb.PageLayout(
         blob_layout=pb.BlobLayout(inner_layout=inner, layers=[pb.REPDEF_ALL_VALID_ITEM])

@@ -125,7 +125,7 @@ def test_zone_maps_are_off_by_default() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2**32])
-def test_zones_have_rows(rows: int) -> None:
+def test_invalid_rows_per_zone_is_refused(rows: int) -> None:
     with pytest.raises(ArgumentError, match="zones have 1 to"):
         written(pa.table({"x": [1]}), rows_per_zone=rows)
 

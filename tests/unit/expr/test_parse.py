@@ -47,7 +47,7 @@ def rows(text: str) -> list[int]:
         ("s in ('a', 'Bob') and i64 in (-4, 7.5)", [1]),
     ],
 )
-def test_literals_beyond_the_type(text: str, expected: list[int]) -> None:
+def test_filter_literals_beyond_the_column_type(text: str, expected: list[int]) -> None:
     assert rows(text) == expected
 
 
@@ -62,7 +62,7 @@ def test_literals_beyond_the_type(text: str, expected: list[int]) -> None:
         ("s2 = 'x'", [0]),
     ],
 )
-def test_beyond_the_oracle(text: str, expected: list[int]) -> None:
+def test_filter_syntax_beyond_pylance(text: str, expected: list[int]) -> None:
     assert rows(text) == expected
 
 
@@ -108,7 +108,7 @@ def test_parsed_condition_pickles_and_lists_its_columns() -> None:
     assert evaluate(again, BATCH).equals(evaluate(condition, BATCH))
 
 
-def test_columns_have_types() -> None:
+def test_parsed_column_types() -> None:
     assert parse_column("i8 + i64", BATCH.schema).type == pa.int64()
     assert parse_column("i8 / 2.0", BATCH.schema).type == pa.float64()
     assert parse_column("s || '!'", BATCH.schema).type == pa.string()

@@ -81,7 +81,7 @@ def test_a_sum_beyond_63_bits_is_refused() -> None:
         total_size(starts, np.full(3, 2**62, np.int64), 2**63 - 1)
 
 
-def test_sizes_must_agree() -> None:
+def test_gather_with_wrong_sizes_is_refused() -> None:
     zeros, ones = np.zeros(2, np.int64), np.ones(2, np.int64)
     with pytest.raises(ValueError, match="target"):
         gather(SOURCE, zeros, ones, np.zeros(3, np.uint8))
@@ -144,7 +144,7 @@ def test_gather_from_file_equals_its_twin(
 
 
 @pytest.mark.parametrize("step", [1, 10, 4000, 5000, 70_000])
-def test_rows_at_even_distances(fd: int, step: int) -> None:
+def test_gather_from_file_of_evenly_spaced_rows(fd: int, step: int) -> None:
     starts = np.arange(0, len(FILE) - 100, step, dtype=np.int64)[:3000]
     target = np.zeros(100 * len(starts), np.uint8)
     gather_from_file(fd, starts, starts + 100, target)

@@ -1,4 +1,4 @@
-"""What all tests share: markers by folder, one worker for Spark, reproducible examples."""
+"""Shared test settings: markers by folder, one worker for Spark, reproducible examples."""
 
 from __future__ import annotations
 

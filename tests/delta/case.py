@@ -1,4 +1,4 @@
-"""What Delta's tests stand on: a session, a place for tables, and SQL commands by a path for a name."""
+"""Base of Delta's tests: a session, a folder for tables, and SQL commands by a path in place of a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is changed in Delta's tests, and why; which of them are left out, and why.
+"""Changes to Delta's tests with their reasons, and the tests that are left out.
 
 A change is patterns that occur in the text of a test, or of what it calls, and what is put there.
 """

@@ -1,4 +1,4 @@
-"""The page of Delta's tests says of each what the run holds it to."""
+"""The page of Delta's tests lists the same outcomes as the run."""
 
 from __future__ import annotations
 

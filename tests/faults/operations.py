@@ -1,4 +1,4 @@
-"""Every operation on a table, on one small table, and what must hold whatever became of it."""
+"""Every operation on a small table, and checks that must hold after success or failure."""
 
 from __future__ import annotations
 

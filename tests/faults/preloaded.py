@@ -1,4 +1,4 @@
-"""What a process that is forked, to be killed, has loaded already: all that operations load."""
+"""Modules that a forked process has loaded before it is killed."""
 
 from __future__ import annotations
 

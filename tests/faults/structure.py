@@ -1,4 +1,4 @@
-"""Where the parts of a 2.1 or 2.2 file lie, so that damage can be aimed at each of them.
+"""The positions of the parts of a 2.1 or 2.2 file, so that damage can be aimed at each of them.
 
 Forty bytes of chunk words decide about a megabyte of values: a flip anywhere in the file nearly always
 hits a value.  Here every part has a name, and mutants are spread evenly over the names.

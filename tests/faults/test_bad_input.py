@@ -1,4 +1,4 @@
-"""What cannot be done is told by an error that names it, and nobody sees anything of the attempt.
+"""Errors for bad arguments, damaged files and unknown flags name the fault, and leave the table unchanged.
 
 A failed operation may leave data files, which clean-up takes for orphans, but no manifest, tag or
 branch; and it changes and deletes no file that was there.
@@ -193,7 +193,7 @@ NAMES: list[Any] = [
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
-def test_names_that_nothing_can_have(path: Path, name: Any) -> None:
+def test_invalid_tag_and_branch_names_are_refused(path: Path, name: Any) -> None:
     outside = contents(path.parent)
     shown = repr(name[:100] if isinstance(name, str) else name).strip("'")
     for do in (lambda d: d.tags.create(name, 1), lambda d: d.create_branch(name)):
@@ -208,7 +208,7 @@ def test_names_that_nothing_can_have(path: Path, name: Any) -> None:
 
 
 @pytest.mark.parametrize("what", ["tag", "branch"])
-def test_metadata_of_names_is_text(path: Path, what: str) -> None:
+def test_tag_and_branch_metadata_of_other_types_is_refused(path: Path, what: str) -> None:
     dataset = pennon.dataset(path)
     names = dataset.tags if what == "tag" else dataset.branches
     name = "first" if what == "tag" else "side"
@@ -232,7 +232,9 @@ USES: dict[str, Do] = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("folder", ["data", "_deletions"])
-def test_files_that_are_not_there_or_cut_off(path: Path, folder: str, use: str) -> None:
+def test_missing_or_truncated_data_and_deletion_files_are_refused(
+    path: Path, folder: str, use: str
+) -> None:
     file = min((path / folder).iterdir())
     data = file.read_bytes()
     for damage in (None, b"", data[: len(data) // 2]):
@@ -273,13 +275,15 @@ CHANGES: dict[str, Do] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_feature_that_writers_must_know(path: Path, change: str) -> None:
+def test_unknown_writer_feature_flag_is_refused(path: Path, change: str) -> None:
     rewrite(path, 2, lambda it: replace(it, writer_flags=it.writer_flags | 1 << 40))
     check_refused(path, CHANGES[change], f"flag {1 << 40}", UnsupportedError)
 
 
 @pytest.mark.parametrize("change", ["restore", "branch", "clone", "copy"])
-def test_an_old_version_with_such_a_feature(path: Path, change: str) -> None:
+def test_restore_branch_and_clone_of_version_with_unknown_writer_flag_are_refused(
+    path: Path, change: str
+) -> None:
     """What is made of it would lose the flag, but not what the flag is about."""
     rewrite(path, 1, lambda it: replace(it, writer_flags=it.writer_flags | 1 << 40))
     do = {
@@ -302,7 +306,9 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)
-def test_transactions_that_nobody_can_judge(path: Path, garbage: str) -> None:
+def test_damaged_transaction_file_conflicts_with_older_writers_only(
+    path: Path, garbage: str
+) -> None:
     """They stand in the way of who planned before them, and of nobody else."""
     found = read_manifest(pennon.dataset(path).snapshot.store, 2).transaction_file
     assert found is not None

@@ -30,7 +30,7 @@ READS: dict[str, Callable[[pennon.LanceDataset], object]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_rows_that_are_not_there_are_refused_before_anything_is_made_of_them(
+def test_manifest_with_false_row_counts_is_refused_before_allocation(
     name: str, tmp_path: Path
 ) -> None:
     rows = pa.table({"a": [1, 2, 3]})

@@ -1,4 +1,4 @@
-"""Clean-up that fails at any call, or is killed at any step: what is there is whole, and the next run ends it."""
+"""Clean-up that fails at any call or is killed at any step leaves a whole table, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def check(store: Store, base: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "torn"])
-def test_any_call_fails(base: MemoryStore, kind: str) -> None:
+def test_clean_up_with_any_failing_call_is_finished_by_the_next(
+    base: MemoryStore, kind: str
+) -> None:
     whole = copy_memory(base, f"clean-up-{next(_NAMES)}")
     clean(whole)
     assert len(list_locations(whole)) == 2
@@ -82,7 +84,9 @@ def test_any_call_fails(base: MemoryStore, kind: str) -> None:
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=[pytest.mark.slow])])
-def test_killed_at_any_step(base: MemoryStore, tmp_path: Path, every: int) -> None:
+def test_clean_up_killed_at_any_step_is_finished_by_the_next(
+    base: MemoryStore, tmp_path: Path, every: int
+) -> None:
     whole = copy_memory(base, f"clean-up-{next(_NAMES)}")
     clean(whole)
     for step in itertools.count(1, every):

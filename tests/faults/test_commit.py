@@ -140,7 +140,7 @@ def test_a_lost_answer_is_recognised_as_success(name: str) -> None:
 
 
 @pytest.mark.parametrize("error", [StoreError, AlreadyExistsError])
-def test_a_write_that_did_not_land_is_sent_again(error: type[StoreError]) -> None:
+def test_commit_retries_a_manifest_write_that_was_not_applied(error: type[StoreError]) -> None:
     """Some stores say 409, "it exists", of a write that they did not apply."""
     store = new_store("resend")
     faulty = FaultyStore(store, Fault(1, "before", PUT, error=lambda: error("409")))
@@ -150,7 +150,7 @@ def test_a_write_that_did_not_land_is_sent_again(error: type[StoreError]) -> Non
     assert len(time.pauses) == 1
 
 
-def test_a_store_that_takes_no_write_at_all() -> None:
+def test_commit_to_store_without_writes_has_unknown_state() -> None:
     store = new_store("dead")
     faulty = FaultyStore(store, Fault(1, "before", PUT, repeat=True))
     transaction = append(2)
@@ -160,7 +160,7 @@ def test_a_store_that_takes_no_write_at_all() -> None:
     assert commit(store, transaction).version == 3
 
 
-def test_when_nobody_can_tell_the_caller_is_told_and_may_ask_again() -> None:
+def test_commit_with_unknown_state_can_be_retried() -> None:
     store = new_store("unknown")
     deaf = FaultyStore(
         FaultyStore(store, Fault(1, "after", PUT)), Fault(2, "before", READ, repeat=True)
@@ -190,7 +190,7 @@ def test_a_lost_answer_and_then_a_newer_version() -> None:
         commit(Hooked(store, "put_if_absent", vanish), append(2), FakeTime().options())
 
 
-def test_a_store_without_the_primitive_is_refused() -> None:
+def test_commit_to_store_without_put_if_absent_is_refused() -> None:
     def refuse() -> UnsupportedError:
         return UnsupportedError("no put-if-absent here")
 
@@ -200,7 +200,7 @@ def test_a_store_without_the_primitive_is_refused() -> None:
     assert latest_version(store) == 2
 
 
-def test_a_uuid_used_twice_does_not_pass_for_success() -> None:
+def test_commit_with_uuid_of_another_transaction_is_not_a_success() -> None:
     store = new_store("uuid")
     first = append(2)
     other = replace(append(2), uuid=first.uuid)
@@ -210,7 +210,7 @@ def test_a_uuid_used_twice_does_not_pass_for_success() -> None:
 
 
 @pytest.mark.parametrize("between", [1, 2])
-def test_an_append_goes_on_top_of_appends(between: int) -> None:
+def test_append_after_concurrent_appends_is_rebased(between: int) -> None:
     store = new_store("rebase")
 
     def others() -> None:
@@ -238,7 +238,7 @@ def test_an_append_goes_on_top_of_appends(between: int) -> None:
     ],
 )
 @pytest.mark.parametrize("verb", ["list", "put", "put_if_absent"])
-def test_conflicts_at_every_phase(
+def test_conflicting_commit_at_every_phase(
     verb: str,
     mine: Callable[[int], Transaction],
     theirs: Callable[[int], Transaction],
@@ -255,7 +255,7 @@ def test_conflicts_at_every_phase(
     assert latest_version(store) == 3
 
 
-def test_a_strict_overwrite_follows_nobody() -> None:
+def test_overwrite_without_retries_after_concurrent_commit_conflicts() -> None:
     store = new_store("strict")
     strict = CommitOptions(CommitPolicy(max_retries=0))
     with pytest.raises(RetryableConflict, match="conflict for version 2"):
@@ -263,7 +263,7 @@ def test_a_strict_overwrite_follows_nobody() -> None:
     assert commit(store, overwrite(2), strict).version == 3
 
 
-def test_stable_row_ids_are_given_anew_after_a_lost_race() -> None:
+def test_stable_row_ids_are_reassigned_after_a_lost_race() -> None:
     store = new_store("ids", 0)
     create_table(store, rows=5, stable_row_ids=True)
     hooked = Hooked(store, "put_if_absent", lambda: commit(store, append(1, new_fragment(7))))
@@ -299,7 +299,7 @@ def test_commit_over_damaged_history_is_a_conflict(damage: str) -> None:
     assert commit(store, append(2)).version == 4
 
 
-def test_the_race_may_be_lost_so_often_and_pauses_grow() -> None:
+def test_commit_retries_with_growing_pauses_up_to_the_limit() -> None:
     store = new_store("race")
 
     class Busy(WrappedStore):
@@ -323,7 +323,7 @@ def test_the_race_may_be_lost_so_often_and_pauses_grow() -> None:
     assert max(time.pauses) <= 5.0
 
 
-def test_a_writer_far_behind_catches_up_before_it_races() -> None:
+def test_commit_of_writer_far_behind_puts_one_manifest() -> None:
     """While it judges many versions others commit; it would lose each race to those who judge none."""
     store = new_store("behind", 9)
     puts: Counter[str] = Counter()
@@ -337,7 +337,7 @@ def test_a_writer_far_behind_catches_up_before_it_races() -> None:
     assert puts["put_if_absent"] == 1
 
 
-def test_a_writer_that_slept_looks_again_before_it_writes() -> None:
+def test_commit_after_long_pause_lists_versions_again() -> None:
     """Else it could re-create a version that was committed and cleaned up while it slept."""
     store = new_store("slept")
     time = FakeTime()
@@ -353,7 +353,7 @@ def test_a_writer_that_slept_looks_again_before_it_writes() -> None:
     assert (calls["list"], calls["put"], calls["put_if_absent"]) == (3, 1, 1)
 
 
-def test_a_writer_that_slept_while_its_version_came_and_went() -> None:
+def test_commit_after_its_version_was_cleaned_up_is_a_conflict() -> None:
     """Its version is free again, and below the newest one: nobody would ever see its rows."""
     store = new_store("buried")
     time = FakeTime()
@@ -371,13 +371,13 @@ def test_a_writer_that_slept_while_its_version_came_and_went() -> None:
     assert latest_version(store) == 8
 
 
-def test_another_table_at_the_same_place() -> None:
+def test_commit_to_shorter_table_at_the_same_place_is_refused() -> None:
     store = new_store("other", 1)
     with pytest.raises(NotFoundError, match="version 5 was read, but 1 is the newest"):
         commit(store, append(5))
 
 
-def test_a_table_that_is_there_is_not_created_again() -> None:
+def test_create_of_existing_table_is_refused() -> None:
     store = new_store("exists")
     with pytest.raises(AlreadyExistsError, match="memory://exists"):
         commit(store, overwrite(0))
@@ -391,7 +391,7 @@ def test_a_table_that_is_there_is_not_created_again() -> None:
         commit(MemoryStore("not there"), append(1))
 
 
-def test_of_those_who_create_at_once_one_wins(tmp_path: Path) -> None:
+def test_concurrent_creates_have_one_winner(tmp_path: Path) -> None:
     store = open_store(tmp_path / "t.lance")
     gate = threading.Barrier(8)
 

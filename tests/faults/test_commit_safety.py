@@ -1,4 +1,4 @@
-"""Commits that must not lose what was acknowledged: pauses, rebases, migrations, long jobs."""
+"""Commits keep acknowledged rows through pauses, rebases, migrations and long jobs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def dead_rows(store: Store) -> list[int]:
 
 
 @pytest.mark.parametrize("removed", [1, 3])
-def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
+def test_commit_below_the_newest_version_is_a_conflict(removed: int) -> None:
     """The writer slept before its write; others went on, and clean-up freed the name."""
     store = new_store(f"buried{removed}")
     clock = FakeTime()
@@ -81,7 +81,7 @@ def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
     assert latest_version(store) == 8
 
 
-def test_a_version_that_was_cleaned_up_before_its_writer_looked() -> None:
+def test_commit_with_cleaned_up_version_has_unknown_state() -> None:
     """It may have counted: others may have followed it."""
     store = new_store("cleaned up at once")
     clock = FakeTime()
@@ -98,7 +98,7 @@ def test_a_version_that_was_cleaned_up_before_its_writer_looked() -> None:
         commit(NoDeletes(hooked), append(2), clock.options())
 
 
-def test_nor_if_all_was_over_at_once() -> None:
+def test_commit_below_the_newest_version_without_pause_is_a_conflict() -> None:
     """A clean-up need not wait, and where to look again is no request one always does."""
     store = new_store("buried at once")
 
@@ -113,7 +113,7 @@ def test_nor_if_all_was_over_at_once() -> None:
     assert latest_version(store) == 5
 
 
-def test_of_two_who_create_with_different_names_one_is_told() -> None:
+def test_concurrent_creates_with_different_naming_schemes_have_one_winner() -> None:
     store = new_store("two names", 0)
     racing = Hooked(store, "put_if_absent", lambda: create_table(store, 7))
     with pytest.raises(AlreadyExistsError):
@@ -121,7 +121,7 @@ def test_of_two_who_create_with_different_names_one_is_told() -> None:
     assert read_manifest(store).fragments[0].physical_rows == 7
 
 
-def test_others_that_go_on_at_once_are_no_reason_to_fail() -> None:
+def test_commit_followed_by_other_versions_succeeds() -> None:
     store = new_store("at once")
 
     def others() -> None:
@@ -151,7 +151,7 @@ def test_deletions_are_united_on_every_attempt() -> None:
     assert (again.version, latest_version(store)) == (5, 5)
 
 
-def test_a_reused_uuid_is_not_taken_for_the_same_commit() -> None:
+def test_commit_with_reused_uuid_makes_a_new_version() -> None:
     store = new_store("reused")
     mine = delete_of(store, 2, 1)
     commit(store, mine)
@@ -170,7 +170,7 @@ def test_one_row_deleted_twice_is_retryable() -> None:
     assert dead_rows(store) == [2, 3]
 
 
-def test_a_fragment_of_which_nothing_is_left_goes() -> None:
+def test_concurrent_deletes_of_all_rows_remove_the_fragment() -> None:
     store = new_store("nothing left")
     mine = delete_of(store, 2, *range(5))
     commit(store, delete_of(store, 2, *range(5, 10)))
@@ -178,7 +178,7 @@ def test_a_fragment_of_which_nothing_is_left_goes() -> None:
     assert [fragment.id for fragment in made.fragments] == [1]
 
 
-def test_an_update_brings_its_rows_along() -> None:
+def test_update_is_rebased_over_concurrent_deletes() -> None:
     store = new_store("update")
     gone = delete_of(store, 2, 1).operation
     assert isinstance(gone, Delete)
@@ -202,7 +202,7 @@ def names_of(store: Store) -> set[Naming]:
     return {location.naming for location in list_locations(store)}
 
 
-def test_migration() -> None:
+def test_migration_to_v2_names_keeps_all_versions() -> None:
     store = old_names("migration")
     before = [read_manifest(store, version) for version in (1, 2, 3)]
     assert migrate_to_v2(store) == 3
@@ -214,7 +214,7 @@ def test_migration() -> None:
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "torn"])
-def test_an_interrupted_migration(kind: str) -> None:
+def test_interrupted_migration_to_v2_names_is_finished(kind: str) -> None:
     """The table opens at its newest version all the time, and another run ends it."""
     for nth in range(1, 100):
         store = old_names(f"interrupted {kind}")
@@ -233,7 +233,7 @@ def test_an_interrupted_migration(kind: str) -> None:
     pytest.fail("the faults never ended")
 
 
-def test_a_migration_deletes_nothing_that_it_has_not_copied() -> None:
+def test_migration_without_copied_manifest_keeps_the_old_one() -> None:
     """A store that keeps its manifests elsewhere, too, takes no second name for a version."""
     store = old_names("keeps")
 
@@ -260,7 +260,7 @@ def test_a_commit_during_a_migration_is_not_lost() -> None:
     assert names_of(store) == {Naming.V2}
 
 
-def test_a_commit_under_an_old_name_gives_way_to_one_under_the_new() -> None:
+def test_commit_with_v1_name_is_rebased_after_migration() -> None:
     store = old_names("gives way")
 
     def meanwhile() -> None:
@@ -277,7 +277,7 @@ def test_a_commit_under_an_old_name_gives_way_to_one_under_the_new() -> None:
     assert files_of(store) == files
 
 
-def test_a_version_of_two_names_and_contents() -> None:
+def test_migration_of_version_with_two_different_manifests_is_refused() -> None:
     """Another library's writer made one of them: nobody may choose."""
     store = old_names("two")
     migrate_to_v2(store)
@@ -289,7 +289,7 @@ def test_a_version_of_two_names_and_contents() -> None:
     assert latest_version(store) == 3
 
 
-def test_a_writer_follows_the_old_name_above_the_new_ones() -> None:
+def test_commit_after_v1_name_above_v2_names() -> None:
     store = old_names("follows", 2)
     migrated = store.read_whole(Naming.V1.manifest_path(2)).to_pybytes()
     commit(store, append(2, new_fragment(name="late.lance")))
@@ -302,7 +302,7 @@ def test_a_writer_follows_the_old_name_above_the_new_ones() -> None:
     assert names_of(store) == {Naming.V2}
 
 
-def test_files_of_a_long_job_are_looked_for() -> None:
+def test_commit_of_a_long_job_checks_its_data_files() -> None:
     store = new_store("long job")
     transaction = append(2, new_fragment(name="a.lance"), new_fragment(name="b.lance"))
     store.put("data/a.lance", b"x" * 100)
@@ -318,7 +318,7 @@ def test_files_of_a_long_job_are_looked_for() -> None:
     assert commit(store, transaction, young).version == 3
 
 
-def test_time_is_over() -> None:
+def test_commit_of_busy_table_stops_at_the_timeout() -> None:
     store = new_store("time over")
     clock = FakeTime()
     calls: list[Callable[[], object]] = []

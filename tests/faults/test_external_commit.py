@@ -81,7 +81,7 @@ class Recorder(WrappedStore):
 
 
 @pytest.mark.parametrize("naming", Naming)
-def test_the_steps_of_a_commit(naming: Naming) -> None:
+def test_external_commit_steps_in_order(naming: Naming) -> None:
     table = Table(naming)
     recorder = Recorder(table.objects)
     commit(table.seen_through(recorder), append(1))
@@ -119,7 +119,7 @@ def test_external_commit_of_dead_writer_is_finished_by_readers(steps: int) -> No
 
 
 @pytest.mark.parametrize("steps", range(1, 6))
-def test_and_by_writers(steps: int) -> None:
+def test_external_commit_of_dead_writer_is_finished_by_writers(steps: int) -> None:
     table = Table()
     table.leave_half_done(steps)
     done = commit(table.store, append(1, new_fragment(name="next.lance")))
@@ -129,7 +129,7 @@ def test_and_by_writers(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 3])
-def test_and_by_who_opens_a_version_by_its_path(steps: int) -> None:
+def test_external_commit_of_dead_writer_is_finished_by_opening_its_path(steps: int) -> None:
     table = Table()
     table.leave_half_done(steps)
     assert table.store.open(SECOND).size_bytes == table.store.read_whole(SECOND).size
@@ -137,7 +137,7 @@ def test_and_by_who_opens_a_version_by_its_path(steps: int) -> None:
         table.store.open(Naming.V2.manifest_path(3))
 
 
-def test_several_versions_that_are_half_done_are_finished_oldest_first() -> None:
+def test_external_commits_of_several_dead_writers_are_finished_oldest_first() -> None:
     table = Table()
     commit(table.store, append(1))
     commit(table.store, append(2))
@@ -154,7 +154,7 @@ def test_several_versions_that_are_half_done_are_finished_oldest_first() -> None
 
 @pytest.mark.parametrize("verb", ["read", "put", COMMIT, "put_if_absent", FLIP, "delete"])
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_step_that_fails_once(verb: str, kind: str) -> None:
+def test_external_commit_with_one_failed_step_is_retried(verb: str, kind: str) -> None:
     """What was committed is acknowledged, whatever failed later; what was not is done again."""
     table = Table()
     faulty = table.faulty(Fault(1, kind, frozenset({verb})))
@@ -170,7 +170,7 @@ def test_a_step_that_fails_once(verb: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("verb", [FLIP, "delete", "put_if_absent"])
-def test_a_step_after_the_commit_that_never_succeeds(verb: str) -> None:
+def test_external_commit_with_failing_finish_is_committed(verb: str) -> None:
     """The commit is done all the same; readers refuse until they can finish it."""
     table = Table()
     fault = Fault(1, "before", frozenset({verb}), repeat=True)
@@ -183,7 +183,7 @@ def test_a_step_after_the_commit_that_never_succeeds(verb: str) -> None:
     assert latest_version(table.store) == 2
 
 
-def test_a_lost_answer_to_the_commit_and_another_who_finishes() -> None:
+def test_external_commit_with_lost_answer_and_other_finisher() -> None:
     table = Table()
 
     class Lost(WrappedStore):
@@ -197,7 +197,7 @@ def test_a_lost_answer_to_the_commit_and_another_who_finishes() -> None:
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_client_that_asks_again_finds_its_own_entry(finished: bool) -> None:
+def test_external_commit_repeated_by_the_client_finds_its_entry(finished: bool) -> None:
     """The answer was lost, so botocore put once more, and was told that the version is taken."""
     table = Table()
 
@@ -213,7 +213,7 @@ def test_a_client_that_asks_again_finds_its_own_entry(finished: bool) -> None:
 
 
 @pytest.mark.parametrize("naming", Naming)
-def test_versions_that_were_cleaned_up_while_one_looked(naming: Naming) -> None:
+def test_external_listing_during_clean_up_returns_the_newer_version(naming: Naming) -> None:
     """The entry that was the newest names a manifest that is gone; but a newer one is there."""
     table = Table(naming)
 
@@ -268,7 +268,9 @@ class Turns(WrappedStore):
 
 @pytest.mark.parametrize("first_steps", range(1, 9))
 @pytest.mark.parametrize("second_steps", range(1, 9))
-def test_two_who_finish_at_once(first_steps: int, second_steps: int) -> None:
+def test_external_commit_finished_by_two_readers_at_once(
+    first_steps: int, second_steps: int
+) -> None:
     """One takes some steps, then the other, then the first goes to its end, then the other."""
     table = Table()
     staged = table.leave_half_done(2)
@@ -285,7 +287,7 @@ def test_two_who_finish_at_once(first_steps: int, second_steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", range(1, 9))
-def test_one_finishes_while_another_stands_at_a_step(steps: int) -> None:
+def test_external_commit_finished_beside_a_paused_finisher(steps: int) -> None:
     table = Table()
     table.leave_half_done(2)
     slow = Turns(table.objects)
@@ -312,7 +314,7 @@ def test_another_manifest_under_the_final_name_is_never_overwritten() -> None:
     assert read_manifest(table.objects) == unaware
 
 
-def test_a_version_made_without_the_manifest_store_is_followed() -> None:
+def test_external_commit_after_version_without_entry() -> None:
     table = Table()
     commit(table.objects, append(1))
     assert latest_version(table.store) == 2
@@ -334,7 +336,7 @@ def test_a_version_made_without_the_manifest_store_is_followed() -> None:
         "",
     ],
 )
-def test_entries_that_name_anything_else_are_refused(path: str) -> None:
+def test_external_entry_with_invalid_path_is_refused(path: str) -> None:
     table = Table()
     table.manifests.entries[2] = Entry(2, path)
     with pytest.raises(FormatError, match="manifest store says"):
@@ -350,7 +352,7 @@ def test_a_staged_manifest_of_another_size_is_refused() -> None:
     assert SECOND not in table.files()
 
 
-def test_other_objects_are_created_as_ever() -> None:
+def test_external_store_creates_other_objects_without_entries() -> None:
     table = Table()
     table.store.put_if_absent("_refs/tags/x.json", b"{}")
     with pytest.raises(AlreadyExistsError):
@@ -360,7 +362,7 @@ def test_other_objects_are_created_as_ever() -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 3, 4, 5])
-def test_a_table_goes_over_to_the_other_names(steps: int) -> None:
+def test_external_table_migrates_to_v2_names(steps: int) -> None:
     table = Table(Naming.V1)
     commit(table.store, append(1))
     old = Naming.V1.manifest_path(2)
@@ -378,7 +380,7 @@ def test_a_table_goes_over_to_the_other_names(steps: int) -> None:
     assert [summary.version for summary in list_versions(table.store)] == [1, 2, 3]
 
 
-def test_and_by_who_knows_nothing_of_the_manifest_store() -> None:
+def test_external_commit_after_migration_outside_the_manifest_store() -> None:
     table = Table(Naming.V1)
     migrate_to_v2(table.objects)
     assert latest_version(table.store) == 1
@@ -393,7 +395,7 @@ class Unconditional(WrappedStore):
         raise UnsupportedError("no such verb here")
 
 
-def test_a_store_without_conditional_puts() -> None:
+def test_external_commit_on_store_without_conditional_puts() -> None:
     table = Table()
     store = table.seen_through(Unconditional(table.objects))
     table.leave_half_done(2)
@@ -406,7 +408,7 @@ def test_a_store_without_conditional_puts() -> None:
         commit(store.inner, append(1))
 
 
-def test_a_branch_is_a_table_of_its_own() -> None:
+def test_external_branch_has_its_own_entries() -> None:
     """Also for who goes there from the table's root; what is half done there is finished, too."""
     table = Table()
     branch = PrefixStore(table.store, "tree/one")

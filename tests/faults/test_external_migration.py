@@ -1,4 +1,4 @@
-"""Two writers through a manifest store, one of which knows the manifests by their old names."""
+"""Two writers through a manifest store, one of them with V1 names of manifests."""
 
 from __future__ import annotations
 

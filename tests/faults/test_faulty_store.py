@@ -103,12 +103,12 @@ def try_all(name: str, base: MemoryStore, kind: str, *, external: bool = False) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_call_of_an_append_fails_once(base: MemoryStore, kind: str) -> None:
+def test_append_with_one_failing_call(base: MemoryStore, kind: str) -> None:
     try_all("append", base, kind)
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_any_call_fails_once_with_a_manifest_store(base: MemoryStore, kind: str) -> None:
+def test_append_with_one_failing_call_of_a_manifest_store(base: MemoryStore, kind: str) -> None:
     try_all("append", base, kind, external=True)
 
 
@@ -116,7 +116,7 @@ def test_any_call_fails_once_with_a_manifest_store(base: MemoryStore, kind: str)
 @pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_any_call_of_any_operation_fails_once(
+def test_operations_with_one_failing_call(
     base: MemoryStore, name: str, kind: str, external: bool
 ) -> None:
     try_all(name, base, kind, external=external)

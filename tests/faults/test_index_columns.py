@@ -1,4 +1,4 @@
-"""Files of indices whose columns have other types, or NULLs, or are not there: typed errors, or the rows of a scan."""
+"""Index files with changed, NULL or missing columns: typed errors, or the rows of a scan."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_numbers_and_nulls_in_columns_of_index_files(tmp_path: Path, kind: str) 
     "kind",
     [each if each in ALL_CHANGES else pytest.param(each, marks=pytest.mark.slow) for each in KINDS],
 )
-def test_columns_of_index_files_that_are_others_or_missing(tmp_path: Path, kind: str) -> None:
+def test_index_files_with_changed_or_missing_columns(tmp_path: Path, kind: str) -> None:
     check(tmp_path, kind, None)
 
 
@@ -192,7 +192,7 @@ def check(folder: Path, kind: str, names: set[str] | None) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "ivf_flat", "ivf_hnsw_flat", "ivf_rq"])
-def test_an_index_that_names_one_row_everywhere_gives_it_once(tmp_path: Path, kind: str) -> None:
+def test_index_with_repeated_row_ids_returns_the_row_once(tmp_path: Path, kind: str) -> None:
     uri = tmp_path / "t"
     make(str(uri), kind)
     for path, name, column in list(columns_of(str(uri))):

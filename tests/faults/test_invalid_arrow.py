@@ -82,7 +82,7 @@ BROKEN: dict[str, Callable[[], pa.Array[Any]]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_invalid_data_is_refused_and_nothing_is_committed(name: str, tmp_path: Path) -> None:
+def test_invalid_arrow_data_is_refused_without_commit(name: str, tmp_path: Path) -> None:
     array = BROKEN[name]()
     batch = _batch(array)
     nested = _batch(_struct(array, "inner"))
@@ -112,7 +112,7 @@ def test_offsets_beyond_the_values_are_refused(
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_invalid_data_is_refused_however_it_comes(name: str, tmp_path: Path) -> None:
+def test_invalid_arrow_data_is_refused_by_every_writer(name: str, tmp_path: Path) -> None:
     batch = _batch(BROKEN[name]())
     other = pa.schema([pa.field("bad", batch.schema.field(0).type, metadata={"a": "b"})])
     ways: list[Callable[[], object]] = [
@@ -155,7 +155,7 @@ def test_invalid_arrow_values_outside_a_slice_are_ignored(tmp_path: Path) -> Non
             pennon.write_dataset(whole.select([name]).slice(1, 1), tmp_path / "u")
 
 
-def test_null_rows_may_hold_anything(tmp_path: Path) -> None:
+def test_invalid_arrow_values_under_nulls_are_accepted(tmp_path: Path) -> None:
     offsets = _buffer([0, 2, 4])
     valid = pa.py_buffer(bytes([1]))
     text = pa.Array.from_buffers(pa.string(), 2, [valid, offsets, pa.py_buffer(b"ab\xff\xfe")])
@@ -167,7 +167,7 @@ def test_null_rows_may_hold_anything(tmp_path: Path) -> None:
     assert got.to_pylist() == [{"text": "ab", "index": "a"}, {"text": None, "index": None}]
 
 
-def test_a_dictionary_is_looked_at_again_when_it_changes(tmp_path: Path) -> None:
+def test_invalid_arrow_dictionary_in_later_batch_is_refused(tmp_path: Path) -> None:
     def batch(values: pa.Array[Any]) -> pa.RecordBatch:
         column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), values)
         return pa.RecordBatch.from_arrays([column], ["bad"])
@@ -178,7 +178,7 @@ def test_a_dictionary_is_looked_at_again_when_it_changes(tmp_path: Path) -> None
         pennon.write_dataset(iter(batches), tmp_path / "t", schema=batches[0].schema)
 
 
-def test_the_look_can_be_left_out(tmp_path: Path) -> None:
+def test_invalid_arrow_data_without_validation_is_written(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([_text([0, 2], b"\xff\xfe", pa.string())], ["bad"])
     table = pennon.write_dataset(batch, tmp_path / "t", validate_input=False)
     assert table.count_rows() == 1

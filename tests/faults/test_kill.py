@@ -194,30 +194,32 @@ def run_steps(
     pytest.fail("there was always one more step")
 
 
-def test_kill_an_append_at_some_steps(base: MemoryStore, folder: Path) -> None:
+def test_append_killed_at_some_system_calls(base: MemoryStore, folder: Path) -> None:
     run_steps("append", base, OnDisk(folder), dies_at_system_call, every=4)
 
 
-def test_kill_an_append_at_some_steps_of_a_manifest_store(base: MemoryStore, folder: Path) -> None:
+def test_append_killed_at_some_steps_of_a_manifest_store(base: MemoryStore, folder: Path) -> None:
     run_steps("append", base, OnDisk(folder, sqlite=True), dies_after_change, every=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_kill_at_each_system_call(base: MemoryStore, folder: Path, name: str) -> None:
+def test_operations_killed_at_each_system_call(base: MemoryStore, folder: Path, name: str) -> None:
     run_steps(name, base, OnDisk(folder), dies_at_system_call)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_kill_at_each_step_with_sqlite(base: MemoryStore, folder: Path, name: str) -> None:
+def test_operations_killed_at_each_step_with_sqlite(
+    base: MemoryStore, folder: Path, name: str
+) -> None:
     run_steps(name, base, OnDisk(folder, sqlite=True), dies_after_change)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dynamodb", [False, True])
 @pytest.mark.parametrize("name", REMOTE)
-def test_kill_at_each_step_with_s3(
+def test_operations_killed_at_each_step_with_s3(
     base: MemoryStore, s3: S3Server, name: str, dynamodb: bool
 ) -> None:
     run_steps(name, base, InBucket(s3, dynamodb=dynamodb), dies_after_change, every=REMOTE[name])

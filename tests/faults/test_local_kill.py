@@ -34,7 +34,7 @@ def killed(step: int, action: Callable[[], None]) -> bool:
 
 
 @pytest.mark.parametrize("verb", ["put_if_absent", "put", "stream"])
-def test_kill_at_each_step(tmp_path: Path, verb: str) -> None:
+def test_local_write_killed_at_each_system_call_is_atomic(tmp_path: Path, verb: str) -> None:
     def act(store: LocalStore) -> None:
         if verb == "stream":
             with store.open_writer(PATH) as writer:

@@ -37,7 +37,7 @@ def options_of(clock: FakeTime) -> Callable[[], int]:
     return lambda: int(clock.now * 10**9)
 
 
-def test_files_are_looked_for_after_each_long_pause() -> None:
+def test_commit_after_long_pause_checks_its_data_files() -> None:
     store = new_store("slept with files")
     store.put("data/mine.lance", b"x" * 100)
     clock = FakeTime()
@@ -48,7 +48,7 @@ def test_files_are_looked_for_after_each_long_pause() -> None:
     assert latest_version(store) == 2
 
 
-def test_a_transaction_that_was_cleaned_up_is_written_again() -> None:
+def test_commit_after_long_pause_rewrites_its_transaction_file() -> None:
     store = new_store("slept with a transaction")
     mine = append(2)
     clock = FakeTime()
@@ -72,7 +72,9 @@ class Aged(WrappedStore):
 
 
 @pytest.mark.parametrize(("days", "is_refused"), [(5.9, False), (6.1, True)])
-def test_files_that_a_clean_up_may_be_about_to_delete(days: float, *, is_refused: bool) -> None:
+def test_commit_of_old_data_files_is_refused_near_clean_up_age(
+    days: float, *, is_refused: bool
+) -> None:
     """It may have looked before this commit, and slept since."""
     store = Aged(new_store(f"old files {days}"), days)
     store.put("data/mine.lance", b"x" * 100)
@@ -86,7 +88,7 @@ def test_files_that_a_clean_up_may_be_about_to_delete(days: float, *, is_refused
     assert latest_version(store) == 2
 
 
-def test_old_files_that_a_version_names_are_no_orphans() -> None:
+def test_commit_of_old_data_files_in_a_listed_version() -> None:
     """Those of an old version may be committed again, as long as it is there."""
     store = Aged(new_store("old files of an old version", 1), 100.0)
     (old,) = read_manifest(store).fragments
@@ -103,7 +105,7 @@ def test_old_files_that_a_version_names_are_no_orphans() -> None:
         )
 
 
-def test_a_manifest_is_not_sent_again_after_a_long_sleep() -> None:
+def test_commit_after_long_pause_does_not_resend_its_manifest() -> None:
     """Clean-up may have taken away what it names meanwhile."""
     store = new_store("slept while it asked")
     clock = FakeTime()

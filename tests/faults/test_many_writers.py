@@ -133,7 +133,7 @@ def places(s3: S3Server, tmp_path: Path) -> Callable[[str], Place]:
 @pytest.mark.slow
 @pytest.mark.timeout(700)
 @pytest.mark.parametrize("where", ["local", "local, sqlite", "s3", "s3, dynamodb"])
-def test_eight_processes_append_fifty_times(places: Callable[[str], Place], where: str) -> None:
+def test_concurrent_appends_of_eight_processes(places: Callable[[str], Place], where: str) -> None:
     place = places(where)
     acknowledged = race(place, 8, 50)
     assert len(acknowledged) == 400
@@ -141,7 +141,7 @@ def test_eight_processes_append_fifty_times(places: Callable[[str], Place], wher
 
 
 @pytest.mark.parametrize("where", ["local, sqlite", "s3, dynamodb"])
-def test_three_processes_append(places: Callable[[str], Place], where: str) -> None:
+def test_concurrent_appends_of_three_processes(places: Callable[[str], Place], where: str) -> None:
     place = places(where)
     acknowledged = race(place, 3, 3)
     assert len(acknowledged) == 9
@@ -175,7 +175,7 @@ for turn in range(appends):
 @pytest.mark.timeout(700)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("where", ["s3", "s3, dynamodb"])
-def test_s3_on_a_bad_day(
+def test_concurrent_appends_to_failing_s3_keep_acknowledged_rows(
     s3: S3Server, places: Callable[[str], Place], where: str, seed: int
 ) -> None:
     """One request in ten is refused, one in ten does its work and is answered by a failure.

@@ -1,4 +1,4 @@
-"""Damaged files of version 0.1: a typed error or valid rows, whatever part is hit.
+"""Damage in any part of a 0.1 file: a typed error or valid rows.
 
 The oracle writes the files: pages, page table, statistics, dictionaries, manifest, metadata, footer.
 `mutants` damages each part as often as any other, and judges the reads.
@@ -66,13 +66,17 @@ def job_of(folder: Path, name: str, reader: str, count: int) -> Job:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_some_mutants(folder: Path, name: str, tmp_path: Path) -> None:
+def test_damaged_0_1_files_raise_typed_errors_or_read(
+    folder: Path, name: str, tmp_path: Path
+) -> None:
     _try(folder, name, tmp_path, FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_many_mutants(folder: Path, name: str, tmp_path: Path) -> None:
+def test_damaged_0_1_files_raise_typed_errors_or_read_with_many_mutants(
+    folder: Path, name: str, tmp_path: Path
+) -> None:
     _try(folder, name, tmp_path, MANY)
 
 
@@ -82,7 +86,7 @@ def _try(folder: Path, name: str, plans: Path, count: int) -> None:
         check(run_child(folder, job, plans / "plan.json"), count, LEAST_REFUSED)
 
 
-def test_every_part_is_hit(folder: Path) -> None:
+def test_mutants_of_0_1_files_hit_every_region(folder: Path) -> None:
     (data,) = (folder / "nested" / "data").iterdir()
     regions = regions_of(data.read_bytes())
     assert len(regions) == 6

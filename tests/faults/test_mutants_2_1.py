@@ -1,4 +1,4 @@
-"""Damaged files of 2.1 and 2.2: typed errors that say where, or valid rows, whatever part is hit.
+"""Damage in any part of a 2.1 or 2.2 file: a typed error with its place, or valid rows.
 
 Files of one column each, for every layout and encoding, by the oracle and by our own writer
 (`files_2_1`), are damaged part by part (`structure`, `damage`) and read in a process of its own
@@ -56,20 +56,24 @@ def of_2_2(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_some_mutants(folders: dict[str, Path], writer: str) -> None:
+def test_damaged_2_1_files_raise_typed_errors_or_read(
+    folders: dict[str, Path], writer: str
+) -> None:
     _try(folders[writer], 0, FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
-def test_many_mutants(folders: dict[str, Path], writer: str) -> None:
+def test_damaged_2_1_files_raise_typed_errors_or_read_with_many_mutants(
+    folders: dict[str, Path], writer: str
+) -> None:
     parts = _try(folders[writer], FEW, MANY)
     assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts
     assert {"dictionary", "entries", "values 0 head", "values 1", "layout", "rows"} <= parts
 
 
 @pytest.mark.slow
-def test_20_000_mutants_of_what_only_2_2_has(of_2_2: Path) -> None:
+def test_20_000_mutants_of_2_2_encodings(of_2_2: Path) -> None:
     parts = _try(of_2_2, FEW + MANY, MANY_OF_2_2)
     assert len(list(of_2_2.iterdir())) * MANY_OF_2_2 >= 20_000
     assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts
@@ -89,7 +93,7 @@ def _try(folder: Path, first: int, count: int) -> set[str]:
     return set(summary["parts"])
 
 
-def test_the_files_hold_every_layout_and_encoding(folders: dict[str, Path]) -> None:
+def test_mutated_2_1_files_have_every_layout_and_encoding(folders: dict[str, Path]) -> None:
     found: set[type] = set()
     for folder in folders.values():
         for path in folder.iterdir():

@@ -1,4 +1,4 @@
-"""Damaged tables with blobs of version 2: typed errors or valid rows, whatever file is hit.
+"""Damage in any file of a table with blobs of version 2: typed errors or valid rows.
 
 Descriptions, the page they stand in, files of blobs, files outside, base paths and the manifest are
 damaged (`blob_files`), and read in a process of its own (`try_blob_mutants`).
@@ -30,12 +30,12 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
-def test_some_mutants(folder: Path) -> None:
+def test_damaged_blob_tables_raise_typed_errors_or_read(folder: Path) -> None:
     _try(folder, 0, FEW)
 
 
 @pytest.mark.slow
-def test_many_mutants(folder: Path) -> None:
+def test_damaged_blob_tables_raise_typed_errors_or_read_with_many_mutants(folder: Path) -> None:
     refused = _try(folder, FEW, MANY)
     assert refused >= PARTS, "damage that no error tells of"
 

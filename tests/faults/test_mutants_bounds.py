@@ -60,19 +60,23 @@ def job_of(folder: Path, name: str, version: str, count: int) -> Job:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_some_mutants(name: str, version: str, tmp_path: Path) -> None:
+def test_damaged_statistics_raise_typed_errors_or_filter(
+    name: str, version: str, tmp_path: Path
+) -> None:
     job = job_of(tmp_path, name, version, FEW)
     check(run_child(tmp_path, job, tmp_path / "plan.json"), FEW, LEAST_REFUSED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_many_mutants(name: str, version: str, tmp_path: Path) -> None:
+def test_damaged_statistics_raise_typed_errors_or_filter_with_many_mutants(
+    name: str, version: str, tmp_path: Path
+) -> None:
     job = job_of(tmp_path, name, version, MANY)
     check(run_child(tmp_path, job, tmp_path / "plan.json"), MANY, LEAST_REFUSED)
 
 
-def test_statistics_are_where_they_are_damaged(tmp_path: Path) -> None:
+def test_damaged_regions_contain_the_statistics(tmp_path: Path) -> None:
     job = job_of(tmp_path, "fixed", "0.1", FEW)
     ((relative, regions),) = job.files.items()
     data = (tmp_path / relative).read_bytes()

@@ -1,4 +1,4 @@
-"""Something that is no file lies where the next manifest belongs."""
+"""A folder or a pipe at the path of the next manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECOND = "18446744073709551613.manifest"
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_commit_says_at_once_what_stands_in_its_way(
+def test_commit_with_folder_or_pipe_at_manifest_path_fails_at_once(
     make: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_wait(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""How many requests a commit takes: alone, behind another, and when it loses the race to one."""
+"""Requests of a commit: without other writers, behind one, and after a lost race."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_commit_without_concurrent_writers_counts_requests(table: Kind) -> None:
 
 
 @pytest.mark.parametrize("rivals", [1, 2])
-def test_others_did_meanwhile(table: Kind, rivals: int) -> None:
+def test_commit_after_concurrent_versions_counts_requests(table: Kind, rivals: int) -> None:
     """Each but the newest, which is read anyway, is one request more."""
     for _ in range(rivals):
         table.rival()
     assert requests(table, Far(table.objects)) == (10 if table.external else 4) + rivals - 1
 
 
-def test_one_wins_the_race(table: Kind) -> None:
+def test_commit_after_a_lost_race_counts_requests(table: Kind) -> None:
     """The put that is refused, whose it is, and list and newest manifest once more."""
     far = Far(table.objects, table.rival)
     assert requests(table, far) == (18 if table.external else 8)
@@ -91,7 +91,7 @@ def test_one_wins_the_race(table: Kind) -> None:
     assert far.verbs["delete"] == table.external
 
 
-def test_a_writer_far_behind_looks_for_the_next_version_alone(table: Kind) -> None:
+def test_commit_of_writer_far_behind_lists_once(table: Kind) -> None:
     """What is listed is not listed again."""
     for _ in range(6):
         table.rival()

@@ -1,4 +1,4 @@
-"""A commit that has landed is not said to have failed; found by the simulator (`tests/faults/simulation`)."""
+"""A commit that landed is reported as success; found by the simulator (`tests/faults/simulation`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def committed(store: Store, version: int, transaction: Transaction) -> bool:
     return read_manifest(store, version).transaction_file == transaction.file_name
 
 
-def test_a_listing_that_fails_after_the_commit() -> None:
+def test_commit_with_failed_listing_after_it_succeeds() -> None:
     store = new_store("listing fails late")
     mine = append(2)
     others = Hooked(store, "put_if_absent", lambda: commit(store, append(3)), late=True)
@@ -62,7 +62,7 @@ def test_a_listing_that_fails_after_the_commit() -> None:
     assert (faulty.fired, latest_version(store)) == (1, 4)
 
 
-def test_a_manifest_that_two_finish_without_put_if_absent() -> None:
+def test_manifest_finished_twice_without_put_if_absent() -> None:
     """The later one writes the same bytes anew, and the manifest looks younger than its successor."""
     objects, manifests = MemoryStore("finished twice"), MemoryManifests()
     for path in [info.path for info in objects.list("")]:
@@ -100,7 +100,7 @@ def test_a_migration_copies_the_newest_manifest_first(*, is_copied: bool) -> Non
     assert committed(store, 2, mine)
 
 
-def test_a_version_under_an_old_name_far_below_the_newest_is_no_commit() -> None:
+def test_commit_with_v1_name_below_newest_after_migration_conflicts() -> None:
     """The table was migrated, went on, and was cleaned up, while the writer slept."""
     store = old_table("migrated long ago")
 
@@ -116,7 +116,7 @@ def test_a_version_under_an_old_name_far_below_the_newest_is_no_commit() -> None
     assert latest_version(store) == 4
 
 
-def test_a_reader_that_listed_old_names_before_a_migration_reads_the_new_ones() -> None:
+def test_read_with_v1_listing_after_migration_opens_v2_names() -> None:
     store = old_table("migrated after the listing")
     commit(store, append(1))
     hooked = Hooked(store, "list", lambda: migrate_to_v2(store), late=True)
@@ -126,7 +126,7 @@ def test_a_reader_that_listed_old_names_before_a_migration_reads_the_new_ones() 
     ]
 
 
-def test_a_version_that_two_made_under_both_names_has_the_size_of_the_one_that_counts() -> None:
+def test_commit_after_version_with_both_names_reads_the_v2_manifest() -> None:
     """A writer that listed the old name only finds the other when it copies the old one."""
     store = old_table("made twice")
     commit(store, append(1))
@@ -145,7 +145,7 @@ def test_a_version_that_two_made_under_both_names_has_the_size_of_the_one_that_c
 
 
 @pytest.mark.parametrize("refusals", [1, 100])
-def test_a_lock_that_another_has_while_the_new_name_is_made(refusals: int) -> None:
+def test_commit_with_v1_name_while_migration_holds_the_lock(refusals: int) -> None:
     """It gives it back soon; if not, whether the version counts is not known."""
     store = old_table(f"locked while migrated {refusals}")
     calls: list[int] = []
@@ -175,7 +175,7 @@ def test_a_lock_that_another_has_while_the_new_name_is_made(refusals: int) -> No
 
 
 @pytest.mark.parametrize("naming", Naming)
-def test_a_store_that_does_not_list_any_more_after_the_commit(naming: Naming) -> None:
+def test_commit_with_listing_down_has_unknown_state_under_v1_names(naming: Naming) -> None:
     """Under an old name another may have made the same version under the new one, so it is not known."""
     store = new_store(f"silent after the commit {naming}", 0)
     create_table(store, naming=naming)
@@ -199,7 +199,7 @@ def test_a_store_that_does_not_list_any_more_after_the_commit(naming: Naming) ->
         commit(Silent(store), append(1), options)
 
 
-def test_a_manifest_that_another_finishes_before_one_asks_for_it() -> None:
+def test_manifest_finished_by_another_reader_is_read_again() -> None:
     """It was not there, and is known to be finished: so it is there by now."""
     objects, manifests = MemoryStore("finished meanwhile"), MemoryManifests()
     for path in [info.path for info in objects.list("")]:

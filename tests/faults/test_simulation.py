@@ -45,7 +45,7 @@ def told(runs: list[Run]) -> str:
 
 
 @pytest.mark.parametrize("part", range(12))
-def test_some_histories(part: int) -> None:
+def test_simulated_commits_are_not_lost_or_doubled(part: int) -> None:
     start = part * _SOON
     wrong = [run for seed in range(start, start + _SOON) if (run := simulate(seed)).wrongs]
     assert not wrong, told(wrong)
@@ -54,7 +54,7 @@ def test_some_histories(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_many_histories(part: int) -> None:
+def test_simulated_commits_are_not_lost_or_doubled_with_many_seeds(part: int) -> None:
     first = int(os.environ.get("PENNON_SIMULATION_SEED", FIRST_SEED))
     count = int(os.environ.get("PENNON_SIMULATIONS", SEEDS))
     seeds = range(first + part, first + count, _PARTS)
@@ -62,14 +62,14 @@ def test_many_histories(part: int) -> None:
     assert not wrong, told(wrong)
 
 
-def test_a_seed_is_a_history() -> None:
+def test_simulation_is_determined_by_its_seed() -> None:
     runs = [[simulate(seed) for seed in range(8)] for _ in range(2)]
     traces = [[run.trace for run in each] for each in runs]
     assert traces[0] == traces[1]
     assert len(set(traces[0])) == len(traces[0])
 
 
-def test_in_another_process_too() -> None:
+def test_simulation_is_equal_in_another_process() -> None:
     """Nothing goes by the order of sets, by addresses, or by what ran before."""
     found = [
         subprocess.run(
@@ -85,7 +85,7 @@ def test_in_another_process_too() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_a_planted_bug_is_found(name: str) -> None:
+def test_simulator_finds_each_planted_bug(name: str) -> None:
     plant = PLANTS[name]
     seeds = iter(range(plant.first, plant.first + _AT_MOST))
     with plant.planted():

@@ -83,7 +83,9 @@ def tried(release: str, name: str, folder: Path, count: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("release", "name"), TABLES)
-def test_some_mutants(tmp_path: Path, release: str, name: str) -> None:
+def test_damaged_text_index_raises_typed_errors_or_answers(
+    tmp_path: Path, release: str, name: str
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = tried(release, name, tmp_path / "t", 60)
@@ -94,7 +96,9 @@ def test_some_mutants(tmp_path: Path, release: str, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("release", "name"), TABLES)
-def test_many_mutants(tmp_path: Path, release: str, name: str) -> None:
+def test_damaged_text_index_raises_typed_errors_or_answers_with_many_mutants(
+    tmp_path: Path, release: str, name: str
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tried(release, name, tmp_path / "t", 1500)["errors"] > 100

@@ -37,7 +37,7 @@ def mutated(data: bytes, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_transactions(name: str) -> None:
+def test_damaged_transactions_raise_typed_errors_or_apply(name: str) -> None:
     draw = random.Random(name)
     head = table(4, 4, stable=True)
     data = serialize_transaction(Transaction(2, sample(name, 1)))
@@ -49,7 +49,7 @@ def test_damaged_transactions(name: str) -> None:
             apply(head, found, ApplyContext(1))
 
 
-def test_damaged_indices() -> None:
+def test_damaged_index_sections_raise_typed_errors_or_parse() -> None:
     draw = random.Random(1)
     data = serialize_indices([index("i", 0, *range(40)), index("j", 1, 70000)])
     for _ in range(10 * MUTANTS):

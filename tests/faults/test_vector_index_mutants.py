@@ -34,13 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_some_mutants(folder: Path) -> None:
+def test_damaged_vector_index_raises_typed_errors_or_answers(folder: Path) -> None:
     _try(folder, 0, FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_many_mutants(folder: Path) -> None:
+def test_damaged_vector_index_raises_typed_errors_or_answers_with_many_mutants(
+    folder: Path,
+) -> None:
     _try(folder, FEW, MANY)
 
 

@@ -121,7 +121,7 @@ def test_writes_to_a_table_with_a_nested_table_are_refused(uri: str, write: str)
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_convert_brings_blobs_home(uri: str, version: str) -> None:
+def test_convert_moves_nested_blobs_into_the_table(uri: str, version: str) -> None:
     """The values lie in the table's own data files then, row ids stay, and the table can be written to."""
     before = pennon.dataset(uri).to_table(with_row_id=True)
     convert(plan_convert(open_store(uri), FileVersion.parse(version)))
@@ -143,7 +143,7 @@ def test_overwrite_of_a_table_with_a_nested_table(uri: str) -> None:
     assert pennon.dataset(uri).to_table()["b"].to_pylist() == [b"x", None] * 2
 
 
-def test_clean_up_leaves_the_nested_table_alone(uri: str) -> None:
+def test_clean_up_keeps_the_nested_blob_table(uri: str) -> None:
     files = {path: path.read_bytes() for path in Path(uri, "_blobs").rglob("*") if path.is_file()}
     table = pennon.write_dataset(pa.table({"x": [1]}), uri, mode="overwrite")
     table.tags.create("kept", 4)

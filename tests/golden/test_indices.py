@@ -1,4 +1,4 @@
-"""Tables with indices of old releases: each filter gives the recorded rows, whatever its indices say."""
+"""Filters on tables with indices of old releases give the recorded rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def answers(release: Path) -> Iterator[tuple[str, str, list[list[int]]]]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_filters_give_the_recorded_rows(tables: Path, release: str) -> None:
+def test_filters_with_and_without_index_select_the_recorded_rows(
+    tables: Path, release: str
+) -> None:
     asked = 0
     for uri, condition, expected in answers(tables / release):
         table = pennon.dataset(uri)
@@ -70,7 +72,7 @@ def test_filters_give_the_recorded_rows(tables: Path, release: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["7.0.0", "14.0.2"])
-def test_indices_cover_the_fragments_that_took_the_places_of_others(
+def test_indices_after_deferred_compaction_cover_the_new_fragments(
     tables: Path, release: str
 ) -> None:
     table = pennon.dataset(tables / release / "fri.lance")
@@ -84,7 +86,7 @@ def test_indices_cover_the_fragments_that_took_the_places_of_others(
     assert f"rows=0 of {rows}," in table.scanner(["id"], "i = 5").analyze_plan()
 
 
-def test_why_an_index_is_not_asked(tables: Path) -> None:
+def test_index_description_shows_why_it_is_unused(tables: Path) -> None:
     """A BTREE of 0.19 has lost its NULLs, and what it finds of others is sorted by what they became."""
 
     def whys(table: str) -> dict[str, str]:
@@ -101,7 +103,7 @@ def test_why_an_index_is_not_asked(tables: Path) -> None:
     assert whys("14.0.2/minhash_fm.lance")["s_fm"] == "Pennon searches no index of FMIndexDetails"
 
 
-def test_nulls_that_became_values_are_not_found(tables: Path) -> None:
+def test_bitmap_of_0_15_distinguishes_nulls_from_empty_texts(tables: Path) -> None:
     """The BITMAP of 0.15 has NULL texts as empty ones, beside those that are."""
     table = pennon.dataset(tables / "0.15.0/bitmap.lance")
     for condition in ("s = ''", "s < 'b'", "NOT (s > 'a')", "s IS NULL", "s IS NOT NULL", "i = 0"):
@@ -131,7 +133,7 @@ def test_a_btree_of_stable_ids_is_not_mixed_with_one_of_addresses(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_no_index_of_an_old_release_is_found_wrong(tables: Path, release: str) -> None:
+def test_indices_of_old_releases_pass_validation(tables: Path, release: str) -> None:
     for path in sorted((tables / release).glob("*.lance")):
         table = pennon.dataset(path)
         names = {each.name for each in table.describe_indices()}

@@ -1,4 +1,4 @@
-"""Tables that old releases of Lance wrote: what their README says of them holds."""
+"""Tables that old releases of Lance wrote have the contents that their README lists."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ NOT_WHOLE = {
 
 
 @pytest.mark.parametrize(("folder", "version", "rows"), READABLE)
-def test_reads_whole(folder: str, version: int, rows: int) -> None:
+def test_tables_of_old_releases_are_read_and_validated(
+    folder: str, version: int, rows: int
+) -> None:
     table = pennon.dataset(DATASETS / folder)
     assert table.version == table.latest_version == version
     assert table.count_rows() == rows
@@ -74,7 +76,7 @@ def test_data_files_of_old_releases_name_their_columns(folder: str) -> None:
     assert folder == "v0.15.0/v2_no_files.lance" or any(each and each.named for each in contents)
 
 
-def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> None:
+def test_fields_with_duplicate_ids_have_their_own_values(tmp_path: Path) -> None:
     """``b`` is x * 4 and ``c`` x * 5: the dropped columns that had their ids are x * 3 and -x."""
     shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
     table = pennon.dataset(tmp_path / "t")
@@ -104,7 +106,7 @@ def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> N
     table.validate()
 
 
-def test_a_row_id_that_stands_for_two_rows_is_no_row_of_a_take() -> None:
+def test_take_of_duplicate_row_id_is_refused() -> None:
     """To say which is meant would be to guess; the rows at places of the table are told apart."""
     table = pennon.dataset(DATASETS / "v0.16.0" / "wrong_data_version_no_fix.lance")
     row_ids = table.to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()
@@ -116,7 +118,7 @@ def test_a_row_id_that_stands_for_two_rows_is_no_row_of_a_take() -> None:
 
 
 @pytest.mark.parametrize("folder", ["v0.5.9/no_fragments", "v0.15.0/v1_no_files.lance"])
-def test_no_fragments_no_rows(folder: str) -> None:
+def test_tables_without_fragments_have_no_rows(folder: str) -> None:
     table = pennon.dataset(DATASETS / folder)
     assert table.count_rows() == 0
     assert table.to_table().schema == table.schema
@@ -158,7 +160,7 @@ def test_missing_data_file_of_version_2_0(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "rows"), [("v0.7.5/with_deletions", 90), ("v0.8.0/migrated_from_v0.7.5", 92)]
 )
-def test_appends_put_the_row_counts_right(folder: str, rows: int, tmp_path: Path) -> None:
+def test_append_corrects_row_counts_of_old_releases(folder: str, rows: int, tmp_path: Path) -> None:
     copy = tmp_path / "t.lance"
     shutil.copytree(DATASETS / folder, copy)
     old = pennon.dataset(copy)

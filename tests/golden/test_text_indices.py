@@ -110,7 +110,7 @@ def test_queries_find_the_recorded_rows(tables: Path, release: str) -> None:
     assert asked == QUERIES[release]
 
 
-def test_phrases_that_an_old_release_misses(tables: Path) -> None:
+def test_phrase_query_on_index_of_0_25_2_finds_all_rows(tables: Path) -> None:
     dataset = pennon.dataset(tables / "0.25.2" / "life.lance")
     found = dataset.to_table(["id"], full_text_query=PhraseQuery("brown fox", "doc"))
     texts = dataset.to_table(["id", "doc"]).to_pylist()

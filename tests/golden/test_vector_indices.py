@@ -109,7 +109,7 @@ def judge_estimates(table: Searched, found: Any, expected: Any, where: Any) -> N
         ),
     ],
 )
-def test_estimates_that_the_oracle_does_not_round(
+def test_rq_estimates_outside_blocks_of_32_rows_are_unrounded(
     tables: Path, name: str, query: list[float], expected: list[float]
 ) -> None:
     """Those of the last rows of a partition, which fill no block of 32."""
@@ -138,7 +138,7 @@ def test_hnsw_of_0_15_is_walked(tables: Path) -> None:
     assert compared == 4
 
 
-def test_queries_together_are_answered_as_alone(tables: Path) -> None:
+def test_vector_queries_in_a_batch_equal_single_queries(tables: Path) -> None:
     kinds: Counter[str] = Counter()
     queries = np.random.default_rng(5).normal(size=(7, 8)).astype(np.float32)
     for path in names(tables, "14.0.2"):

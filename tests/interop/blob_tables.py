@@ -1,4 +1,4 @@
-"""Tables with blob columns of version 2, and what is in their files."""
+"""Tables with blob columns of version 2, and the contents of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions that the oracle computes as well: functions, operators, casts, each with edge values.
+"""Expressions that pylance computes as well: functions, operators, casts, each with edge values.
 
 All are over the columns of `tests.interop.filter_corpus.filter_table`.
 """

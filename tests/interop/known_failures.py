@@ -1,4 +1,4 @@
-"""Where an oracle cannot read what is in a file, its own files among them; each by name.
+"""Files that a release of pylance cannot read, its own among them; each by name.
 
 A failure is known by the release, by what it says, and by the types for which it says so.  What the
 same table reads like here is still compared with the table that was written.

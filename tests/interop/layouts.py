@@ -1,4 +1,4 @@
-"""How the pages of a data file are laid out: which layouts and encodings are really there."""
+"""The layouts and encodings that the pages of a data file have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random tables from seeds: what one seed gives never changes, so a failure can be named by it."""
+"""Random tables from seeds: a seed always gives the same table, so a failure can be named by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a dataset to compare: by Pennon, by an oracle, and what the source says it is."""
+"""Reads of a dataset to compare: by Pennon, by a release of pylance, and of the source."""
 
 from __future__ import annotations
 

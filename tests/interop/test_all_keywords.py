@@ -78,7 +78,7 @@ def defaults(function: Any) -> dict[str, Any]:
 DOORS = doors()
 
 
-def test_there_is_a_call_of_every_method(tmp_path: Path) -> None:
+def test_keyword_calls_cover_every_method(tmp_path: Path) -> None:
     assert sorted(DOORS.keys() - calls(Calls(tmp_path)).keys()) == []
     assert sorted(calls(Calls(tmp_path / "b")).keys() - DOORS.keys()) == []
 
@@ -102,7 +102,7 @@ SEGMENTS = {
 
 
 @pytest.mark.parametrize("kind", SEGMENTS)
-def test_a_segment_of_each_kind_is_made_as_lance_ray_and_daft_ask_for_it(
+def test_index_segments_with_keywords_of_lance_ray_and_daft_are_built_and_committed(
     tmp_path: Path, kind: str
 ) -> None:
     """With the keywords of a whole index, on each fragment; then all are committed."""
@@ -129,7 +129,7 @@ def test_a_segment_of_each_kind_is_made_as_lance_ray_and_daft_ask_for_it(
     assert table.index_statistics("found")["num_indexed_rows"] == ROWS
 
 
-def test_a_segment_refuses_what_makes_no_segment(tmp_path: Path) -> None:
+def test_index_segment_with_options_of_a_whole_index_is_refused(tmp_path: Path) -> None:
     table = Calls(tmp_path).table
     with pytest.raises(UnsupportedError, match="train=False"):
         table.create_index_uncommitted("id", "BTREE", fragment_ids=[0], train=False)

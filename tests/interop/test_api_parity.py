@@ -180,7 +180,7 @@ def _outcome(call: Callable[[Any], Any], table: Any) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_same_as_pylance(name: str, uri: str) -> None:
+def test_calls_return_or_raise_as_in_pylance(name: str, uri: str) -> None:
     kind, theirs = _outcome(CALLS[name], lance.dataset(uri))
     mine, ours = _outcome(CALLS[name], pennon.dataset(uri))
     assert mine == kind, ours
@@ -218,12 +218,12 @@ OPENS: dict[str, Callable[[Any, str], Any]] = {
 
 
 @pytest.mark.parametrize("name", OPENS)
-def test_opens_as_pylance_does(name: str, uri: str) -> None:
+def test_dataset_arguments_open_as_in_pylance(name: str, uri: str) -> None:
     kind, theirs = _outcome(lambda module: OPENS[name](module, uri), lance)
     mine, ours = _outcome(lambda module: OPENS[name](module, uri), pennon)
     assert mine == kind, ours
     assert isinstance(ours, type(theirs)) if kind == "error" else ours == theirs
 
 
-def test_path_object(uri: str) -> None:
+def test_dataset_of_a_path_object(uri: str) -> None:
     assert pennon.dataset(Path(uri)).count_rows() == lance.dataset(Path(uri)).count_rows()

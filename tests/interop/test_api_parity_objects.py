@@ -1,4 +1,4 @@
-"""What pylance's objects offer beyond scans: schemas with ids, progress, files, signatures."""
+"""Objects of pylance beyond scans: schemas with ids, progress, files, signatures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _field(field: Any) -> Any:
     return field.name(), field.id(), field.metadata, field.to_arrow(), children
 
 
-def test_schema_with_ids(tmp_path: Path) -> None:
+def test_lance_schema_with_ids_equals_pylance(tmp_path: Path) -> None:
     seen = []
     for module in MODULES:
         schema = _write(module, NESTED, tmp_path / module.__name__).lance_schema
@@ -102,7 +102,7 @@ def test_progress_of_one_fragment(tmp_path: Path) -> None:
         assert completed.physical_rows == 2
 
 
-def test_progress_in_files(tmp_path: Path) -> None:
+def test_fragment_progress_files_equal_pylance(tmp_path: Path) -> None:
     for module in MODULES:
         folder = tmp_path / f"{module.__name__}-progress"
         watch = module.progress.FileSystemFragmentWriteProgress(str(folder))
@@ -116,13 +116,13 @@ def test_progress_in_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [pa.table({"a": pa.array([], pa.int64())}), pa.table({})], ids=["no rows", "no columns"]
 )
-def test_a_fragment_of_nothing(data: pa.Table, tmp_path: Path) -> None:
+def test_fragment_create_without_rows_or_columns_is_refused(data: pa.Table, tmp_path: Path) -> None:
     for module in MODULES:
         with pytest.raises(OSError):
             module.LanceFragment.create(str(tmp_path / module.__name__), data)
 
 
-def test_path_of_a_data_file_may_be_called(tmp_path: Path) -> None:
+def test_data_file_path_is_callable_with_deprecation_warning(tmp_path: Path) -> None:
     for module in MODULES:
         (made,) = module.fragment.write_fragments(NESTED, str(tmp_path / module.__name__))
         (file,) = pickle.loads(pickle.dumps(made)).files
@@ -175,7 +175,7 @@ def test_sessions_of_a_fragment(tmp_path: Path) -> None:
     assert errors[:3] == errors[3:]
 
 
-def test_row_ids_taken_twice(tmp_path: Path) -> None:
+def test_take_with_repeated_columns_and_row_ids_equals_pylance(tmp_path: Path) -> None:
     columns = ["_rowid", "x", "_rowid", "_rowaddr", "x"]
     tables = [_write(m, NESTED, tmp_path / m.__name__).take([1, 0], columns) for m in MODULES]
     assert tables[0] == tables[1]
@@ -232,7 +232,7 @@ def _parameters(module: Any, path: str) -> dict[str, inspect.Parameter]:
 
 
 @pytest.mark.parametrize("path", SAME_ARGUMENTS)
-def test_arguments(path: str) -> None:
+def test_parameters_and_defaults_equal_those_of_pylance(path: str) -> None:
     """What may be passed by position may be so here, and every keyword is known or caught."""
     theirs, ours = (_parameters(module, path) for module in MODULES)
     rest = any(parameter.kind is parameter.VAR_KEYWORD for parameter in ours.values())
@@ -250,7 +250,7 @@ def test_arguments(path: str) -> None:
 
 
 @pytest.mark.parametrize("owner", LATER)
-def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
+def test_every_name_of_pylance_exists_or_raises_unsupported(owner: str) -> None:
     theirs, ours = (module if owner == "pennon" else getattr(module, owner) for module in MODULES)
     listed = lance.__all__ if owner == "pennon" else dir(theirs)
     for name in listed:
@@ -263,7 +263,7 @@ def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
             getattr(ours, name)
 
 
-def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
+def test_unsupported_names_of_pylance_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
     assert not hasattr(table, "sql")
     assert getattr(table, "sql", 5) == 5
@@ -299,7 +299,7 @@ def _shared(module: Any, folder: Path) -> list[object]:
     return [*found, repr(module.Session(1, 2))]
 
 
-def test_sessions(tmp_path: Path) -> None:
+def test_session_sizes_equal_pylance(tmp_path: Path) -> None:
     theirs, ours = (_shared(module, tmp_path / module.__name__) for module in MODULES)
     assert ours[:-1] == theirs[:-1]
     assert (

@@ -141,7 +141,7 @@ def _outcome(program: Program, module: Any, uri: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same_outcome(name: str, tmp_path: Path) -> None:
+def test_program_outcomes_equal_pylance(name: str, tmp_path: Path) -> None:
     theirs, ours = (
         _outcome(PROGRAMS[name], module, tmp_path / module.__name__) for module in (lance, pennon)
     )
@@ -181,7 +181,7 @@ def test_processes_write_and_read_fragments(method: str, tmp_path: Path) -> None
     assert lance.dataset(uri).to_table()["n"].to_pylist() == list(range(40))
 
 
-def test_threads_append(tmp_path: Path) -> None:
+def test_concurrent_appends_by_threads(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(pa.table({"n": [-1]}), uri)
 
@@ -195,7 +195,7 @@ def test_threads_append(tmp_path: Path) -> None:
     assert sorted(done.to_table()["n"].to_pylist()) == list(range(-1, 18))
 
 
-def test_training_loop(tmp_path: Path) -> None:
+def test_training_loop_batches_equal_pylance(tmp_path: Path) -> None:
     vectors = np.arange(16 * 1000, dtype=np.float32)
     table = pa.table(
         {
@@ -215,7 +215,7 @@ def test_training_loop(tmp_path: Path) -> None:
     assert list(shapes(pennon)) == list(shapes(lance))
 
 
-def test_everything_pickles(tmp_path: Path) -> None:
+def test_dataset_fragment_scanner_and_transaction_pickle(tmp_path: Path) -> None:
     table = pennon.write_dataset(NUMBERS, tmp_path / "t")
     scanner = table.scanner(columns=["b"], limit=2)
     copies = pickle.loads(pickle.dumps([table, table.get_fragments()[0], scanner]))

@@ -51,7 +51,7 @@ def write(lib: Any, folder: Path, **trusted: Any) -> tuple[dict[str, int], list[
     return files_of(folder), ids_of(made)
 
 
-def test_as_pylance_does(tmp_path: Path) -> None:
+def test_base_path_tables_equal_those_of_pylance(tmp_path: Path) -> None:
     ours = write(pennon, tmp_path / "ours", trusted_bases=[tmp_path / "ours"])
     theirs = write(lance, tmp_path / "theirs")
     assert ours == theirs
@@ -63,7 +63,7 @@ def test_as_pylance_does(tmp_path: Path) -> None:
         assert mine.count_rows() == 12
 
 
-def test_changes_of_such_tables(tmp_path: Path) -> None:
+def test_changes_of_base_path_tables_write_to_the_root(tmp_path: Path) -> None:
     """What is changed is written into the table's own folder."""
     write(pennon, tmp_path, trusted_bases=[tmp_path])
     uri = str(tmp_path / "t")
@@ -103,7 +103,7 @@ def test_base_paths_in_wrong_combinations_are_refused(tmp_path: Path) -> None:
     assert files_of(tmp_path) == {"t/data": 1}
 
 
-def test_places_that_this_process_named_are_trusted(tmp_path: Path) -> None:
+def test_base_paths_added_by_this_process_are_trusted(tmp_path: Path) -> None:
     """By name or path, from the table's making on; what another process named is read only."""
     uri, bases = str(tmp_path / "t"), places(pennon, tmp_path)
     pennon.write_dataset(ROWS, uri, initial_bases=bases[:1], target_bases=["one"])
@@ -121,7 +121,9 @@ def test_places_that_this_process_named_are_trusted(tmp_path: Path) -> None:
         pennon.dataset(foreign, trusted_bases=[]).to_table()
 
 
-def test_tables_whose_files_are_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_of_symbolic_links_is_read_and_extended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As caches of Hugging Face, DVC and git-annex have them: manifests and data files, too."""
     kept = tmp_path / "blobs"
     kept.mkdir()

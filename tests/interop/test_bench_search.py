@@ -1,4 +1,4 @@
-"""``make bench-search``, with few rows: each side finds what the others find, and all of it stands on the page."""
+"""``make bench-search`` with few rows: all sides find the same rows, and the page has all results."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_same_as_pylance(name: str, tmp_path: Path) -> None:
+def test_lists_of_blobs_equal_those_of_pylance(name: str, tmp_path: Path) -> None:
     table = TABLES[name]()
     theirs = written(lance, table, tmp_path / "theirs")
     ours = written(pennon, table, tmp_path / "ours")
@@ -98,7 +98,9 @@ def test_the_same_as_pylance(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("module", [lance, pennon])
-def test_operations_keep_them(module: Any, name: str, tmp_path: Path) -> None:
+def test_update_delete_and_compaction_keep_lists_of_blobs(
+    module: Any, name: str, tmp_path: Path
+) -> None:
     uri, table = str(tmp_path), TABLES[name]()
     table = table.append_column("i", pa.array(range(table.num_rows)))
     module.write_dataset(table, uri, data_storage_version="2.2")
@@ -117,7 +119,7 @@ def test_operations_keep_them(module: Any, name: str, tmp_path: Path) -> None:
         assert found["c"].to_pylist() == left + moved
 
 
-def test_blobs_outside_stay_there(tmp_path: Path) -> None:
+def test_lists_of_external_blobs_keep_their_references(tmp_path: Path) -> None:
     outside = make_outside(tmp_path)
     place = (outside / "sub" / "a.bin").as_uri()
     items = lance.blob_array([lance.Blob.from_uri(place, 2, 5), b"own", place, b"p" * 20])

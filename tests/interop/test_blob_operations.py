@@ -113,7 +113,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, str], Any], dict[int, Any]]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operations_keep_all_blobs(name: str, uri: str) -> None:
+def test_operations_keep_values_of_all_blobs(name: str, uri: str) -> None:
     assert _all(uri) == BEFORE
     run, changes = OPERATIONS[name]
     run(pennon, uri)
@@ -123,7 +123,7 @@ def test_operations_keep_all_blobs(name: str, uri: str) -> None:
     pennon.dataset(uri).validate()
 
 
-def test_operations_by_turns(uri: str) -> None:
+def test_blob_operations_in_turn_with_pylance(uri: str) -> None:
     wanted: dict[int, Any] = dict(BEFORE)
     for number, (run, changes) in enumerate(OPERATIONS.values()):
         run((pennon, lance)[number % 2], uri)
@@ -171,7 +171,7 @@ def test_columns_of_blobs_are_added(uri: str) -> None:
     assert _all(uri) == {row: BEFORE[row] for row in left}
 
 
-def test_conditions_and_expressions_see_descriptions(uri: str) -> None:
+def test_conditions_and_expressions_on_blob_descriptions(uri: str) -> None:
     rows = _rows([1, 3, 4, 8], [b"new", b"new", b"new", b"new"])
     merge = pennon.dataset(uri).merge_insert("i").when_matched_update_all("target.b.size > 10")
     merge.when_not_matched_by_source_delete("b is null").execute(rows)
@@ -207,7 +207,7 @@ def test_blob_columns_refuse_unsupported_operations(name: str, uri: str) -> None
     assert _all(uri) == BEFORE
 
 
-def test_a_write_that_fails_leaves_no_open_file(tmp_path: Path) -> None:
+def test_failed_blob_write_closes_its_files(tmp_path: Path) -> None:
     rows = blobs([b"packed", b"D" * 40], **SMALL)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -225,7 +225,7 @@ def test_a_write_that_fails_leaves_no_open_file(tmp_path: Path) -> None:
     assert read_all(lance.dataset(str(tmp_path / "t"))) == [b"packed", b"D" * 40]
 
 
-def test_stable_row_ids_survive(tmp_path: Path) -> None:
+def test_blob_operations_keep_stable_row_ids(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     options: dict[str, Any] = {"enable_stable_row_ids": True, "data_storage_version": "2.2"}
     pennon.write_dataset(_rows(list(range(9)), MIXED), uri, max_rows_per_file=4, **options)
@@ -237,7 +237,7 @@ def test_stable_row_ids_survive(tmp_path: Path) -> None:
         assert [data for _, data in found] == [MIXED[5], MIXED[3], MIXED[8], MIXED[0]]
 
 
-def test_clean_up_knows_files_of_blobs(uri: str) -> None:
+def test_clean_up_deletes_orphaned_blob_files_only(uri: str) -> None:
     orphan = Path(uri) / "data" / ("0" * 24 + "a" * 26) / ("0" * 32 + ".blob")
     orphan.parent.mkdir()
     orphan.write_bytes(b"nobody's")
@@ -253,7 +253,7 @@ def test_clean_up_knows_files_of_blobs(uri: str) -> None:
     assert _all(uri) == BEFORE
 
 
-def test_clones_have_all_blobs(uri: str, tmp_path: Path) -> None:
+def test_clones_of_blob_tables_have_all_blobs(uri: str, tmp_path: Path) -> None:
     for clone in ("shallow_clone", "deep_clone"):
         copy = str(tmp_path / clone)
         table = pennon.dataset(uri)
@@ -288,7 +288,7 @@ def test_a_table_without_a_file_of_blobs_is_not_valid(uri: str) -> None:
     pennon.dataset(uri).validate()
 
 
-def test_appends_say_no_other_threshold(uri: str) -> None:
+def test_append_with_other_blob_threshold_is_refused(uri: str) -> None:
     other = _rows([1], [b"x"]).schema.set(1, lance.blob_field("b", inline_size_threshold=5))
     table = _rows([1], [b"x"]).cast(other)
     for module in (lance, pennon):
@@ -316,7 +316,9 @@ def test_a_table_of_version_1_becomes_one_of_version_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("depth", [0, 1])
-def test_files_from_before_a_column_was_changed(version: Any, depth: int, tmp_path: Path) -> None:
+def test_blobs_of_files_written_before_a_column_change(
+    version: Any, depth: int, tmp_path: Path
+) -> None:
     uri, table, column = str(tmp_path / "t"), version_1(), "b"
     if depth:
         rows = pa.StructArray.from_arrays(
@@ -362,7 +364,7 @@ DAMAGE: dict[str, tuple[bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
+def test_damaged_blob_descriptions_are_refused(name: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     pennon.write_dataset(blobs([b"ab", b"packed", b"D" * 40], **SMALL), uri)
     (file,) = (tmp_path / "t" / "data").glob("*.lance")
@@ -386,7 +388,7 @@ def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
         assert pennon.dataset(uri).version == 2
 
 
-def test_a_damaged_place_is_told_with_its_column(outside: Path, tmp_path: Path) -> None:
+def test_damaged_blob_path_error_names_file_and_column(outside: Path, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     rows = blobs([lance.Blob.from_uri((outside / "sub" / "a.bin").as_uri(), 1, 3)])
     base = lance.DatasetBasePath(str(outside), "x")

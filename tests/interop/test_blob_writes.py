@@ -78,7 +78,9 @@ TABLES: dict[str, Callable[[], pa.Table]] = {
 
 @pytest.mark.parametrize("rows_per_file", [1 << 20, 4])
 @pytest.mark.parametrize("name", TABLES)
-def test_the_same_as_pylance(name: str, rows_per_file: int, tmp_path: Path) -> None:
+def test_written_blob_columns_equal_those_of_pylance(
+    name: str, rows_per_file: int, tmp_path: Path
+) -> None:
     table = TABLES[name]()
     options = {"max_rows_per_file": rows_per_file}
     theirs = written(lance, table, tmp_path / "theirs", **options)
@@ -95,7 +97,7 @@ def test_the_same_as_pylance(name: str, rows_per_file: int, tmp_path: Path) -> N
     ours.validate()
 
 
-def test_names_are_those_of_pylance(tmp_path: Path) -> None:
+def test_blob_field_and_array_have_the_types_of_pylance(tmp_path: Path) -> None:
     values = [b"ab", None, pennon.Blob.empty(), pennon.Blob.from_bytes(bytearray(b"packed"))]
     field = pennon.blob_field("b", **SMALL)
     # Which library was imported first decides whose class the Arrow type has, so storage is compared.
@@ -128,7 +130,7 @@ WRONG_BLOBS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_BLOBS)
-def test_wrong_blobs(name: str) -> None:
+def test_invalid_blobs_are_refused_as_in_pylance(name: str) -> None:
     with pytest.raises(Exception) as theirs:
         WRONG_BLOBS[name](lance)
     with pytest.raises(type(theirs.value)):
@@ -157,7 +159,7 @@ WAYS: dict[str, Callable[[Any, Path], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_blobs_outside(way: str, outside: Path, tmp_path: Path) -> None:
+def test_external_blobs_are_written_as_in_pylance(way: str, outside: Path, tmp_path: Path) -> None:
     table = blobs(_places(outside), **SMALL)
     options = [WAYS[way](module, outside) for module in (lance, pennon)]
     theirs = written(lance, table, tmp_path / "theirs", **options[0])
@@ -175,7 +177,7 @@ def test_blobs_outside(way: str, outside: Path, tmp_path: Path) -> None:
     assert read_all(lance.dataset(str(tmp_path / "ours"))) == left
 
 
-def test_a_table_of_a_stranger_opens_nothing_outside(outside: Path, tmp_path: Path) -> None:
+def test_external_blobs_outside_trusted_bases_are_refused(outside: Path, tmp_path: Path) -> None:
     options = {"allow_external_blob_outside_bases": True}
     written(lance, blobs(_places(outside)), tmp_path / "t", **options)
     strict = pennon.dataset(tmp_path / "t", trusted_bases=[])
@@ -192,7 +194,7 @@ def test_a_table_of_a_stranger_opens_nothing_outside(outside: Path, tmp_path: Pa
     assert listed.read_blobs("b", indices=[0]) == [(0, b"23456")]
 
 
-def test_a_link_in_a_listed_folder_leads_nowhere_else(outside: Path, tmp_path: Path) -> None:
+def test_symbolic_link_out_of_a_trusted_base_is_refused(outside: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.bin"
     secret.write_bytes(b"secret")
     (outside / "link").symlink_to(secret)
@@ -221,7 +223,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, tmp_path: Path) -> None:
+def test_blob_writes_refused_by_pylance_are_refused(name: str, tmp_path: Path) -> None:
     value, options = REFUSED[name]
     for module, kind in ((lance, Exception), (pennon, LanceError)):
         with pytest.raises(kind):
@@ -258,7 +260,7 @@ WRONG_TABLES: dict[str, Callable[[], pa.Table]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_TABLES)
-def test_wrong_tables(name: str, tmp_path: Path) -> None:
+def test_invalid_blob_tables_are_refused_as_in_pylance(name: str, tmp_path: Path) -> None:
     options = {"allow_external_blob_outside_bases": True}
     for module, kind in ((lance, Exception), (pennon, LanceError)):
         with pytest.raises(kind):

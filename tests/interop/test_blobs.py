@@ -1,4 +1,4 @@
-"""Blob columns: what pylance shows, takes and refuses, Pennon does, at every version of blobs."""
+"""Blob columns of every version: pylance and Pennon show, take and refuse the same."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAKES)
-def test_takes(name: str, uri: str) -> None:
+def test_take_blobs_equals_pylance(name: str, uri: str) -> None:
     theirs, ours = TAKES[name](lance.dataset(uri)), TAKES[name](pennon.dataset(uri))
     assert ours == theirs
     if isinstance(ours, pa.Table):
@@ -107,7 +107,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, uri: str) -> None:
+def test_invalid_blob_takes_are_refused_as_in_pylance(name: str, uri: str) -> None:
     with pytest.raises(Exception) as theirs:
         REFUSED[name](lance.dataset(uri))
     with pytest.raises(type(theirs.value)) as ours:
@@ -172,7 +172,7 @@ FILES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("buffer_size", [0, 4, 1 << 19])
 @pytest.mark.parametrize("name", FILES)
-def test_files(name: str, buffer_size: int, tmp_path: Path) -> None:
+def test_blob_file_methods_equal_pylance(name: str, buffer_size: int, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(TABLE, uri, data_storage_version="2.1")
     options: dict[str, Any] = {"indices": [5], "buffer_size": buffer_size}
@@ -188,7 +188,7 @@ def test_files(name: str, buffer_size: int, tmp_path: Path) -> None:
     assert isinstance(ours, io.BufferedIOBase)
 
 
-def test_deleted_rows(uri: str) -> None:
+def test_take_blobs_of_deleted_rows_equals_pylance(uri: str) -> None:
     lance.dataset(uri).delete("i = 1 or i = 3")
     theirs, ours = lance.dataset(uri), pennon.dataset(uri)
     indices = range(5)
@@ -204,7 +204,7 @@ def test_deleted_rows(uri: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_stable_row_ids(version: str, tmp_path: Path) -> None:
+def test_blobs_by_stable_row_ids_equal_pylance(version: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"data_storage_version": version, "enable_stable_row_ids": True}
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(TABLE, uri, max_rows_per_file=3, **options)
@@ -263,7 +263,7 @@ def test_blobs_of_a_file_of_their_own(tmp_path: Path) -> None:
     assert ours.to_table() == theirs.to_table()
 
 
-def test_duckdb_and_polars_take_bytes(uri: str) -> None:
+def test_duckdb_and_polars_read_blobs_as_bytes(uri: str) -> None:
     """The schema of a dataset says bytes, so scans that others make must give bytes."""
     blobs = pennon.dataset(uri, default_scan_options={"blob_handling": "all_binary"})
     assert duckdb.sql("select b from blobs where i = 0 or i = 2 order by i").fetchall() == [
@@ -313,14 +313,14 @@ V2_TAKES["ranges by id"] = lambda t: t.read_blob_ranges("b", [(ADDRESS, 1, 1)], 
 
 
 @pytest.mark.parametrize("name", V2_TAKES)
-def test_takes_of_version_2(name: str, uri_v2: str) -> None:
+def test_take_blobs_of_version_2_equals_pylance(name: str, uri_v2: str) -> None:
     theirs, ours = V2_TAKES[name](lance.dataset(uri_v2)), V2_TAKES[name](pennon.dataset(uri_v2))
     assert ours == theirs
     if isinstance(ours, pa.Table):
         assert ours.schema.equals(theirs.schema, check_metadata=True)
 
 
-def test_thresholds_of_version_2(tmp_path: Path) -> None:
+def test_blob_thresholds_of_version_2_are_column_metadata(tmp_path: Path) -> None:
     """They are metadata of the column, and not of its descriptions."""
     field = lance.blob_field("b", inline_size_threshold=2)
     table = pa.table([lance.blob_array([b"abc", None, b"d"])], schema=pa.schema([field]))
@@ -332,7 +332,7 @@ def test_thresholds_of_version_2(tmp_path: Path) -> None:
         assert shown[0].schema.equals(shown[1].schema, check_metadata=True)
 
 
-def test_all_kinds_of_version_2_were_there(uri_v2: str) -> None:
+def test_blob_test_table_has_all_kinds_of_version_2(uri_v2: str) -> None:
     kinds = pennon.dataset(uri_v2).to_table(columns=["b.kind"])["b.kind"].to_pylist()
     assert set(kinds) == {None, 0, 1, 2}
 
@@ -357,7 +357,7 @@ def test_blobs_of_version_2_in_structs(tmp_path: Path) -> None:
         assert bytes_of[0].schema.equals(bytes_of[1].schema, check_metadata=True)
 
 
-def test_blobs_outside_of_the_table_are_opened_where_base_paths_would_be(tmp_path: Path) -> None:
+def test_external_blobs_are_opened_under_the_rules_of_base_paths(tmp_path: Path) -> None:
     secret = tmp_path / "secret.bin"
     secret.write_bytes(b"secret")
     values = [b"mine", lance.Blob.from_uri(secret.as_uri())]
@@ -374,7 +374,7 @@ def test_blobs_outside_of_the_table_are_opened_where_base_paths_would_be(tmp_pat
         strict.take_blobs("b", indices=[0, 1])
 
 
-def test_columns_of_binaries_as_files() -> None:
+def test_blob_column_of_binaries_yields_files() -> None:
     values = pa.array([b"ab", None, b""], pa.large_binary())
     ours = [f and f.read() for f in pennon.BlobColumn(values)]
     assert ours == [b"ab", None, b""]

@@ -1,4 +1,4 @@
-"""Statistics that the oracle wrote: what filters skip by them has no rows of the result."""
+"""Pruning by statistics that pylance wrote leaves out no row of the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _ids(dataset: LanceDataset, condition: str) -> list[int]:
     return list(found["_rowid"].to_pylist())
 
 
-def test_pruned_and_whole_scans(
+def test_filters_pruned_by_0_1_statistics_equal_full_scans(
     oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"max_rows_per_group": GROUP, "max_rows_per_file": ROWS // 2}

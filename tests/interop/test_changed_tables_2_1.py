@@ -29,7 +29,7 @@ DELETED = "number % 7 < 3"
 
 
 @blocks(IN_EVERY_RUN)
-def test_appended_to_by_the_other_and_deleted_from(
+def test_nested_2_1_tables_appended_by_the_other_library(
     newest: Oracle, seeds: range, folder: Path
 ) -> None:
     found = []
@@ -48,7 +48,7 @@ def test_appended_to_by_the_other_and_deleted_from(
 
 
 @blocks(COMPACTED_IN_EVERY_RUN)
-def test_compacted(newest: Oracle, seeds: range, folder: Path) -> None:
+def test_nested_2_1_tables_compacted_by_pennon(newest: Oracle, seeds: range, folder: Path) -> None:
     found = []
     for case, uri in _cases(seeds, folder):
         half = case.table.num_rows // 2
@@ -67,7 +67,9 @@ def test_compacted(newest: Oracle, seeds: range, folder: Path) -> None:
 
 
 @blocks(IN_EVERY_RUN)
-def test_columns_more_and_less(newest: Oracle, seeds: range, folder: Path) -> None:
+def test_nested_2_1_tables_with_added_and_dropped_columns(
+    newest: Oracle, seeds: range, folder: Path
+) -> None:
     """The oracle rewrites what the manifest says of our files: leaves that are dead, new files."""
     found = []
     for case, uri in _cases(seeds, folder):

@@ -1,4 +1,4 @@
-"""Delete, update and merge: on copies of one table, Pennon does what pylance does."""
+"""Delete, update and merge on copies of one table: the results of pylance and Pennon are equal."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ PREDICATES: list[Any] = [
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
-def test_deletes(twins: Twins, predicate: str) -> None:
+def test_deletes_equal_pylance(twins: Twins, predicate: str) -> None:
     theirs, ours = twins.both(lambda dataset: dataset.delete(predicate))
     assert ours == theirs
     twins.check()
@@ -160,13 +160,13 @@ UPDATES: list[tuple[dict[str, str], str | None]] = [
 
 
 @pytest.mark.parametrize(("updates", "where"), UPDATES)
-def test_updates(twins: Twins, updates: dict[str, str], where: str | None) -> None:
+def test_updates_equal_pylance(twins: Twins, updates: dict[str, str], where: str | None) -> None:
     theirs, ours = twins.both(lambda dataset: dataset.update(updates, where=where))
     assert ours == theirs
     twins.check()
 
 
-def test_expressions_see_the_row_as_it_was(twins: Twins) -> None:
+def test_update_expressions_read_the_old_row(twins: Twins) -> None:
     """Pylance applies them one after the other, in any order."""
     twins.ours.update({"a": "f", "f": "a"}, where="a IN (4, 11)")
     swapped = lance.dataset(twins.ours.uri).to_table(["a", "f"], filter="f IN (4, 11) AND a < 8")
@@ -256,7 +256,7 @@ MERGES: dict[str, tuple[Callable[[Any], Any], pa.Table, Any]] = {
 
 
 @pytest.mark.parametrize("name", MERGES)
-def test_merges(twins: Twins, name: str) -> None:
+def test_merge_inserts_equal_pylance(twins: Twins, name: str) -> None:
     build, data, on = MERGES[name]
     theirs, ours = twins.both(lambda dataset: build(dataset.merge_insert(on)).execute(data))
     assert ours == theirs
@@ -286,7 +286,7 @@ BLOBS = pa.schema(
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_columns_of_other_kinds(version: Any, tmp_path: Path) -> None:
+def test_changes_of_columns_of_many_types_equal_pylance(version: Any, tmp_path: Path) -> None:
     seen = []
     for module in (lance, pennon):
         uri = str(tmp_path / module.__name__)
@@ -310,7 +310,7 @@ PART_OF_IT = pa.struct([("y", pa.struct([("q", pa.string())]))])
 
 
 @pytest.mark.parametrize("build", [upsert, update, insert])
-def test_fields_of_structs_that_the_data_lacks_stay(
+def test_merge_insert_with_partial_structs_keeps_missing_fields(
     build: Callable[[Any], Any], tmp_path: Path
 ) -> None:
     old = [{"x": 1, "y": {"p": 2, "q": "a"}}, None, {"x": 5, "y": None}, {"x": 7, "y": {"p": 8}}]
@@ -327,7 +327,7 @@ def test_fields_of_structs_that_the_data_lacks_stay(
     assert seen[0] == seen[1]
 
 
-def test_blobs_stay_blobs(tmp_path: Path) -> None:
+def test_update_and_merge_keep_blob_columns(tmp_path: Path) -> None:
     data = pa.table({"k": [1, 2, 3], "b": [b"x" * 100, b"", None]}, BLOBS)
     dataset = pennon.write_dataset(data, tmp_path / "t")
     dataset.update({"k": "k + 10"}, where="k = 2")
@@ -354,7 +354,7 @@ VALUES: dict[str, dict[int, str | None]] = {"update": {2: "u"}, "merge": {4: Non
 @pytest.mark.parametrize("second", CHANGES)
 @pytest.mark.parametrize("first", CHANGES)
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_changes_follow_each_other(
+def test_concurrent_changes_of_different_rows_equal_pylance(
     first: str, second: str, ours_first: bool, tmp_path: Path
 ) -> None:
     """Both read one version; the second commit unites its deletions with those of the first."""

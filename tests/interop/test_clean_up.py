@@ -55,7 +55,7 @@ def path(tmp_path: Path) -> Path:
         {},
     ],
 )
-def test_both_would_take_the_same(path: Path, policy: dict[str, Any]) -> None:
+def test_clean_up_candidates_equal_pylance(path: Path, policy: dict[str, Any]) -> None:
     given = {**policy, "include_files": True, "max_files": 500}
     theirs = lance.dataset(path).explain_cleanup_old_versions(**given)
     ours = pennon.dataset(path).explain_cleanup_old_versions(**given)
@@ -77,7 +77,7 @@ def _files(path: Path) -> set[str]:
     return {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
 
 
-def test_tags_and_branches_of_pylance_stay(path: Path) -> None:
+def test_clean_up_keeps_tags_and_branches_of_pylance(path: Path) -> None:
     theirs = lance.dataset(path)
     theirs.tags.create("third", 3)
     branch = theirs.create_branch("side", 5)
@@ -94,7 +94,7 @@ def test_tags_and_branches_of_pylance_stay(path: Path) -> None:
     assert after.checkout_version(("side", None)).to_table() == side
 
 
-def test_files_of_versions(path: Path) -> None:
+def test_files_of_versions_equal_pylance(path: Path) -> None:
     ours, theirs = pennon.dataset(path), lance.dataset(path)
     for minimum in (None, 5):
         mine = ours.tracked_files(min_version=minimum).read_all()
@@ -110,7 +110,7 @@ def _rows(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.select(columns).to_pylist())
 
 
-def test_automatic_clean_up_is_pylances(tmp_path: Path) -> None:
+def test_auto_cleanup_options_are_stored_for_pylance(tmp_path: Path) -> None:
     """A table can be made that asks for it; pylance does as it is asked, and Pennon does not."""
     uri = str(tmp_path / "t")
     options: Any = {"interval": 2, "older_than_seconds": 0}

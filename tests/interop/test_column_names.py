@@ -27,7 +27,7 @@ def _tables(names: list[str]) -> list[Any]:
     ]
 
 
-def test_words_of_statements_are_names() -> None:
+def test_sql_keywords_are_column_names() -> None:
     words = WORDS.split()
     theirs, ours = _tables(words)
     for at, word in enumerate(words):
@@ -38,7 +38,7 @@ def test_words_of_statements_are_names() -> None:
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_names_in_back_ticks(name: str) -> None:
+def test_column_names_with_odd_characters_in_back_ticks(name: str) -> None:
     for table in _tables(ODD):
         assert table.to_table(filter=f"`{name}` = {ODD.index(name)}", columns=[name]).num_rows == 1
         assert table.take([1], columns=[name]).column_names == [name]

@@ -1,4 +1,4 @@
-"""Operations on columns: on copies of one table, and in turn on one, Pennon does what pylance does."""
+"""Operations on columns, on copies of one table and in turn on one: equal results with pylance."""
 
 from __future__ import annotations
 
@@ -217,14 +217,14 @@ def _lineage(dataset: Any) -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_changes(twins: Twins, change: Change) -> None:
+def test_column_changes_equal_pylance(twins: Twins, change: Change) -> None:
     """Schema, ids, files and rows are the same."""
     assert twins.both(change) == ("done", "done")
     twins.check()
 
 
 @pytest.mark.parametrize("change", NULLS.values(), ids=NULLS)
-def test_columns_of_nulls(twins: Twins, change: Change) -> None:
+def test_null_columns_are_added_to_the_schema_only(twins: Twins, change: Change) -> None:
     """They are in the schema only; version 0.1 has none."""
     expected = "failed" if twins.ours.data_storage_version == "0.1" else "done"
     assert twins.both(change) == (expected, expected)
@@ -232,7 +232,7 @@ def test_columns_of_nulls(twins: Twins, change: Change) -> None:
 
 
 @pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
-def test_refusals(twins: Twins, change: Change) -> None:
+def test_column_changes_refused_by_pylance_are_refused(twins: Twins, change: Change) -> None:
     """What pylance refuses, so does Pennon, and no version is made."""
     assert twins.both(change) == ("failed", "failed")
     twins.check()
@@ -280,7 +280,7 @@ def test_casts_in_lists_by_pylance(tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_a_column_of_type_null_becomes_any_type_and_pylance_reads_it(
+def test_null_type_column_cast_to_other_types_is_read_by_pylance(
     tmp_path: Path, version: Any
 ) -> None:
     """At the top, in a struct and in a list; pylance itself casts no such column."""
@@ -327,7 +327,7 @@ ROUND: tuple[Change, ...] = (
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_in_turn(twins: Twins, first: int) -> None:
+def test_column_changes_in_turn_with_pylance(twins: Twins, first: int) -> None:
     """Each makes every other version of one table; the other table is made by pylance alone."""
     uri = twins.ours.uri
     for number, change in enumerate(ROUND):
@@ -367,7 +367,7 @@ def _json(fragment: Any) -> str:
     return json.dumps(fragment.to_json())
 
 
-def test_updated_columns_that_we_commit(twins: Twins) -> None:
+def test_update_columns_commit_equals_pylance_but_for_row_versions(twins: Twins) -> None:
     """The same call and commit in both libraries give the same table, but for the versions of rows.
 
     Without offsets we say that all rows of the fragment are updated, and pylance that none is (F-362).
@@ -396,7 +396,7 @@ def test_updated_columns_that_we_commit(twins: Twins) -> None:
         assert [{**row, name: 0} for row in ours] == [{**row, name: 0} for row in theirs]
 
 
-def test_replaced_data(twins: Twins) -> None:
+def test_data_replacement_is_committed_by_both(twins: Twins) -> None:
     """A file that we write for a column of NULLs, or instead of one, both libraries put in."""
     if twins.ours.data_storage_version == "0.1":
         return
@@ -413,7 +413,7 @@ def test_replaced_data(twins: Twins) -> None:
     twins.check()
 
 
-def test_merged_fragments(twins: Twins) -> None:
+def test_fragments_with_merged_columns_are_committed_by_pylance(twins: Twins) -> None:
     """Fragments that we wrote columns for, one by one, pylance commits as a merge."""
     made = [f.merge_columns({"z": "a * 3"}) for f in twins.ours.get_fragments()]
     fragments = [lance.FragmentMetadata.from_json(_json(fragment)) for fragment, _ in made]
@@ -424,7 +424,7 @@ def test_merged_fragments(twins: Twins) -> None:
     twins.check()
 
 
-def test_newer_files_get_no_column(tmp_path: Path) -> None:
+def test_column_data_for_2_3_files_is_refused(tmp_path: Path) -> None:
     """In a table of version 2.3 columns are renamed, dropped and NULL, but none is written."""
     lance.write_dataset(rows(0, 3), tmp_path, data_storage_version="2.3")
     dataset = pennon.dataset(tmp_path)

@@ -32,7 +32,7 @@ IN_STRUCTS: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_fields_of_nulls_in_structs(version: str, tmp_path: Path) -> None:
+def test_null_fields_added_to_structs(version: str, tmp_path: Path) -> None:
     """Tables of 2.2 get them, others do not; then rows are written with them, and again."""
     for name, change in IN_STRUCTS.items():
         pair = Twins(tmp_path / name, data_storage_version=version)
@@ -88,7 +88,7 @@ READ_BY_NOBODY: list[Change] = [
 ]
 
 
-def test_parts_of_maps(tmp_path: Path) -> None:
+def test_column_changes_within_maps(tmp_path: Path) -> None:
     """What pylance makes of maps, so do we, but for tables that nobody can read; casts are ours alone."""
 
     def twins(name: str) -> Twins:

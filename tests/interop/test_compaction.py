@@ -56,7 +56,7 @@ def table(path: Path, sizes: list[int], version: str, *, stable: bool) -> lance.
 
 
 @pytest.mark.parametrize(("version", "stable"), VERSIONS)
-def test_the_other_goes_on_with_plans_tasks_and_results(
+def test_compaction_plans_tasks_and_results_interchange_with_pylance(
     tmp_path: Path, version: str, stable: bool
 ) -> None:
     theirs = table(tmp_path, [10, 20, 100, 10, 10, 10, 100, 5, 5], version, stable=stable)
@@ -87,7 +87,7 @@ def _plain(text: str) -> Any:
 
 
 @pytest.mark.parametrize(("version", "stable"), VERSIONS)
-def test_in_turn_on_one_table(tmp_path: Path, version: str, stable: bool) -> None:
+def test_compaction_in_turn_with_pylance(tmp_path: Path, version: str, stable: bool) -> None:
     table(tmp_path, [10, 10], version, stable=stable)
     whole = rows(0, 20).drop_columns(["l", "v"] if version == "0.1" else [])
     for turn in range(4):
@@ -120,7 +120,7 @@ def test_in_turn_on_one_table(tmp_path: Path, version: str, stable: bool) -> Non
         },
     ),
 )
-def test_both_choose_the_same(
+def test_compaction_choice_equals_pylance(
     tmp_path_factory: pytest.TempPathFactory,
     sizes: list[tuple[int, int]],
     target: int,
@@ -167,7 +167,7 @@ def _with_deletions(path: Path, sizes: list[tuple[int, int]]) -> lance.LanceData
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_indices_stay_right(tmp_path: Path, stable: bool) -> None:
+def test_compaction_keeps_answers_of_indices(tmp_path: Path, stable: bool) -> None:
     """Whatever an index goes by, queries through it find the rows that a scan finds."""
     dataset = table(tmp_path, [300] * 4, "2.1", stable=stable)
     dataset.create_scalar_index("n", "BTREE")

@@ -1,4 +1,4 @@
-"""docs/compat.md says what is so."""
+"""The tables of docs/compat.md are up to date."""
 
 from __future__ import annotations
 

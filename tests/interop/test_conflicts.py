@@ -1,4 +1,4 @@
-"""Conflicts with pylance on one table: what happens is what the table says, and what is read is right.
+"""Concurrent commits with pylance on one table follow the conflict matrix, and reads are right.
 
 Both plan on one version; one commits, then the other.  `tests/unit/table/commit/conflict_table.py` says what
 Pennon does as the second; what pylance 14.0.2 does as the second was measured.
@@ -109,7 +109,9 @@ MEASURED = cells(PYLANCE)
 
 @pytest.mark.parametrize("lib", [lance, pennon])
 @pytest.mark.parametrize(("mine", "other", "meet"), PAIRS)
-def test_ours_after(uri: str, lib: ModuleType, mine: str, other: str, meet: bool) -> None:
+def test_pennon_commit_after_concurrent_commit_follows_conflict_matrix(
+    uri: str, lib: ModuleType, mine: str, other: str, meet: bool
+) -> None:
     commit_mine = Writer(pennon, uri).plan(mine, 0)
     commit_theirs = Writer(lib, uri).plan(other, 0 if meet else 1)
     model = Model()
@@ -123,7 +125,9 @@ def test_ours_after(uri: str, lib: ModuleType, mine: str, other: str, meet: bool
 
 
 @pytest.mark.parametrize(("mine", "other", "meet"), PAIRS)
-def test_theirs_after_ours(uri: str, mine: str, other: str, meet: bool) -> None:
+def test_pylance_commit_after_concurrent_pennon_commit_follows_measured_matrix(
+    uri: str, mine: str, other: str, meet: bool
+) -> None:
     commit_theirs = Writer(lance, uri).plan(other, 0)
     commit_mine = Writer(pennon, uri).plan(mine, 0 if meet else 1)
     model = Model()
@@ -138,7 +142,9 @@ def test_theirs_after_ours(uri: str, mine: str, other: str, meet: bool) -> None:
 
 @pytest.mark.slow
 @each_seed(100)
-def test_four_writers_that_began_together(base: Path, tmp_path: Path, seed: int) -> None:
+def test_four_concurrent_writers_serialize_in_commit_order(
+    base: Path, tmp_path: Path, seed: int
+) -> None:
     """Of what each of them planned, all that is acknowledged is there, as if done in that order."""
     uri = str(tmp_path / str(seed))
     shutil.copytree(base / "base", uri)
@@ -157,7 +163,9 @@ def test_four_writers_that_began_together(base: Path, tmp_path: Path, seed: int)
 
 @pytest.mark.parametrize("other", ["delete", "update", "update columns", "rewrite"])
 @pytest.mark.parametrize("same_row", [True, False])
-def test_our_deletion_of_known_rows(uri: str, other: str, same_row: bool) -> None:
+def test_delete_with_row_addresses_merges_with_concurrent_changes_of_pylance(
+    uri: str, other: str, same_row: bool
+) -> None:
     """It is united with what pylance did to other rows of the fragment, but not of the same."""
     key = {"delete": 3, "update": 5, "update columns": 7, "rewrite": 3}[other]
     gone = key if same_row else 9
@@ -196,7 +204,7 @@ def test_rows_of_a_cast_column_are_not_lost(uri: str) -> None:
     ],
     ids=["wider", "narrower", "a sum"],
 )
-def test_a_late_update_is_of_the_columns_as_they_are_by_then(
+def test_update_from_old_handle_uses_current_column_types(
     tmp_path: Path, column: str, values: dict[str, str], made: list[int]
 ) -> None:
     """Pennon does what both do with a new handle; pylance 14.0.2 fails, its types are the old ones."""
@@ -215,7 +223,7 @@ def test_a_late_update_is_of_the_columns_as_they_are_by_then(
             assert lance.dataset(uri).to_table()[column].to_pylist() == made
 
 
-def test_a_late_update_of_columns_that_are_gone_is_refused(tmp_path: Path) -> None:
+def test_update_from_old_handle_of_dropped_columns_is_refused(tmp_path: Path) -> None:
     """pylance 14.0.2 makes a version of it, where a retry finds no row in a table that was overwritten."""
     for library in (pennon, lance):
         uri = str(tmp_path / library.__name__)
@@ -233,7 +241,7 @@ def test_a_late_update_of_columns_that_are_gone_is_refused(tmp_path: Path) -> No
         assert dataset.to_table().to_pylist() == [{"k": 15, "c": 1}]
 
 
-def test_versions_that_are_gone_are_not_passed_over(tmp_path: Path) -> None:
+def test_commit_across_cleaned_up_versions_is_a_conflict(tmp_path: Path) -> None:
     """pylance 14.0.2 judges a late commit by the versions that a clean-up left, Pennon by all."""
     found: list[list[str] | None] = []
     for library in (pennon, lance):

@@ -185,7 +185,9 @@ def _differences(file: DataFile, table: pa.Table) -> Iterator[str]:
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("name", ENCODED)
-def test_theirs(newest: Oracle, name: str, rows: int, version: str, tmp_path: Path) -> None:
+def test_file_of_pylance_with_each_encoding_and_size_is_read(
+    newest: Oracle, name: str, rows: int, version: str, tmp_path: Path
+) -> None:
     case, path = ENCODED[name], tmp_path / "x.lance"
     table = _table(case, rows)
     newest.call("write_file", path=str(path), table=table, version=version)
@@ -197,7 +199,9 @@ def test_theirs(newest: Oracle, name: str, rows: int, version: str, tmp_path: Pa
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("name", ENCODED)
-def test_ours(newest: Oracle, name: str, rows: int, version: Any, tmp_path: Path) -> None:
+def test_file_of_pennon_with_each_encoding_and_size_is_read_by_pylance(
+    newest: Oracle, name: str, rows: int, version: Any, tmp_path: Path
+) -> None:
     case, path = ENCODED[name], tmp_path / "x.lance"
     table = _table(case, rows)
     write(path, table, version=version)
@@ -220,7 +224,9 @@ def _may_be_any_bits(t: pa.DataType) -> bool:
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("name", ENCODED)
-def test_damage(name: str, version: Any, tmp_path: Path) -> None:
+def test_damaged_2_1_encodings_raise_typed_errors_or_read(
+    name: str, version: Any, tmp_path: Path
+) -> None:
     path, chance = tmp_path / "x.lance", random.Random(name)
     table = _table(ENCODED[name], CHUNK + 1)
     size = write(

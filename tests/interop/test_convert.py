@@ -1,4 +1,4 @@
-"""Converted tables, as the oracle reads them."""
+"""Converted tables, read by pylance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_ROWS: list[str] = ["n", "_rowid", "_row_created_at_version", "_row_last_updat
         ("0.1", "2.2"),
     ],
 )
-def test_the_oracle_reads_what_was_converted(
+def test_converted_table_is_read_by_pylance(
     newest: Oracle, version: str, to: str, tmp_path: Path
 ) -> None:
     """The oracle writes and deletes, Pennon converts; where rows have stable ids, these stay."""

@@ -51,7 +51,7 @@ def entry(folder: str) -> Index:
     return next(index for index in indices if index.name == FRAGMENT_REUSE)
 
 
-def test_both_go_on_from_the_other(tmp_path: Path) -> None:
+def test_deferred_remap_alternates_with_pylance(tmp_path: Path) -> None:
     tables, folder = Tables(77), str(tmp_path / "t.lance")
     indexed(folder, tables)
     pennon.dataset(folder).delete("id % 7 = 3")
@@ -69,7 +69,7 @@ def test_both_go_on_from_the_other(tmp_path: Path) -> None:
     check_both(folder, tables)
 
 
-def test_indices_are_brought_up_to_date(tmp_path: Path) -> None:
+def test_optimize_indices_after_deferred_remap(tmp_path: Path) -> None:
     tables, folder = Tables(78), str(tmp_path / "t.lance")
     indexed(folder, tables)
     pennon.dataset(folder).delete("id % 7 = 3")
@@ -89,7 +89,7 @@ def test_indices_are_brought_up_to_date(tmp_path: Path) -> None:
     check_both(folder, tables)
 
 
-def test_the_entry_is_the_one_that_pylance_writes(tmp_path: Path) -> None:
+def test_fragment_reuse_entry_equals_that_of_pylance(tmp_path: Path) -> None:
     """But for uuid, time, and the names of fragments that each gives."""
     folders = [str(tmp_path / name) for name in ("ours", "theirs")]
     for folder in folders:
@@ -113,7 +113,7 @@ def test_the_entry_is_the_one_that_pylance_writes(tmp_path: Path) -> None:
     assert (ours.field_ids, ours.index_version) == (theirs.field_ids, theirs.index_version)
 
 
-def test_no_entry_without_an_index(tmp_path: Path) -> None:
+def test_deferred_remap_without_index_makes_no_entry(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(Tables(1).rows(30), folder, max_rows_per_file=10)
     put_off(folder)
@@ -122,7 +122,7 @@ def test_no_entry_without_an_index(tmp_path: Path) -> None:
     assert not table.describe_indices()
 
 
-def test_a_large_history_is_a_file(tmp_path: Path) -> None:
+def test_deferred_remap_with_large_details_writes_a_file(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(2_000_000), pa.int64())})
     made = lance.write_dataset(data, folder, max_rows_per_file=1_000_000)
@@ -142,7 +142,7 @@ def test_a_large_history_is_a_file(tmp_path: Path) -> None:
     } == {5}
 
 
-def test_refused_with_stable_row_ids(tmp_path: Path) -> None:
+def test_deferred_remap_with_stable_row_ids_is_refused(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(
         Tables(1).rows(30), folder, max_rows_per_file=10, enable_stable_row_ids=True
@@ -154,7 +154,7 @@ def test_refused_with_stable_row_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("planned_by", ["Pennon", "pylance"])
-def test_results_of_the_other_are_committed(tmp_path: Path, planned_by: str) -> None:
+def test_deferred_remap_results_interchange_with_pylance(tmp_path: Path, planned_by: str) -> None:
     tables, folder = Tables(3), str(tmp_path / "t.lance")
     indexed(folder, tables)
     lance.dataset(folder).delete("id % 4 = 3")
@@ -176,7 +176,7 @@ def test_results_of_the_other_are_committed(tmp_path: Path, planned_by: str) -> 
 # --- beside other commits -------------------------------------------------------------------------
 
 
-def test_two_at_a_time_both_count(tmp_path: Path) -> None:
+def test_concurrent_deferred_compactions_are_both_committed(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(80), pa.int64())})
     made = lance.write_dataset(data, folder, max_rows_per_file=10)
@@ -196,7 +196,9 @@ def test_two_at_a_time_both_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("creator", ["Pennon", "pylance"])
 @pytest.mark.parametrize("first", ["index", "compaction"])
-def test_an_index_beside_it_is_right(tmp_path: Path, creator: str, first: str) -> None:
+def test_index_committed_with_deferred_remap_finds_moved_rows(
+    tmp_path: Path, creator: str, first: str
+) -> None:
     """Its files name the old rows, and the entry says where they are, whichever came first."""
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(40), pa.int64()), "j": pa.array(range(40), pa.int64())})
@@ -249,7 +251,7 @@ def pennon_index(made: Any) -> pennon.Index:
     )
 
 
-def test_rows_deleted_meanwhile_are_a_conflict(tmp_path: Path) -> None:
+def test_deferred_compaction_after_concurrent_delete_is_a_conflict(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(40), pa.int64())})
     lance.write_dataset(data, folder, max_rows_per_file=10).create_scalar_index("k", "BTREE")
@@ -261,7 +263,7 @@ def test_rows_deleted_meanwhile_are_a_conflict(tmp_path: Path) -> None:
     assert pennon.dataset(folder).count_rows("k < 10") == 9
 
 
-def test_random_histories(tmp_path: Path) -> None:
+def test_deferred_remap_in_random_histories(tmp_path: Path) -> None:
     tables, folder = Tables(900), str(tmp_path / "t.lance")
     indexed(folder, tables)
     rng = random.Random(3)

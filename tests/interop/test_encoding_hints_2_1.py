@@ -1,4 +1,4 @@
-"""Field metadata ``lance-encoding:*``: what it asks for is in our files, both oracles read them.
+"""Field metadata ``lance-encoding:*`` chooses encodings in Pennon's files, which pylance reads.
 
 For each key: what our page is made of, and whether the oracle's own file with the same metadata is
 made of the same.  Where it is not, ours is the smaller one (see `WE_DO_BETTER`).
@@ -156,7 +156,7 @@ ITEMS: list[tuple[dict[str, str], int, str | None]] = [
 
 
 @pytest.mark.parametrize("number", range(len(ITEMS)))
-def test_items_of_dictionaries_are_what_was_asked_for(
+def test_encoding_hints_choose_compression_of_dictionary_items(
     newest: Oracle, number: int, folder: Path
 ) -> None:
     said, items, scheme = ITEMS[number]
@@ -220,7 +220,9 @@ def test_encoding_hints_with_unknown_values_are_refused(said: dict[str, str], fo
 
 
 @pytest.mark.parametrize("key", ["rle-threshold", "dict-divisor", "compression-level", "bss"])
-def test_no_number_asks_for_nothing(key: str, newest: Oracle, folder: Path) -> None:
+def test_encoding_hint_with_invalid_number_is_ignored(
+    key: str, newest: Oracle, folder: Path
+) -> None:
     array = COLUMNS["runs"]
     for value in ("much", "-3"):
         table = pa.table([array], _schema(array, {key: value}))
@@ -231,7 +233,7 @@ def test_no_number_asks_for_nothing(key: str, newest: Oracle, folder: Path) -> N
             assert _shown(folder / "x.lance") == _shown(theirs) == RUNS
 
 
-def test_metadata_of_the_field_around_counts_for_its_items(folder: Path) -> None:
+def test_encoding_hint_of_a_list_applies_to_its_items(folder: Path) -> None:
     texts: Any = COLUMNS["text"]
     lists = pa.ListArray.from_arrays(pa.array([0, 7, ROWS], pa.int32()), texts)
     write(folder / "x.lance", pa.table([lists], _schema(lists, {"compression": "zstd"})))

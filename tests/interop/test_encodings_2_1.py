@@ -1,4 +1,4 @@
-"""Each encoding and layout of 2.1 and 2.2: a file of the oracle that uses it, read by us.
+"""Files of pylance with each encoding and layout of 2.1 and 2.2, read by Pennon.
 
 Where the oracle would not choose it, field metadata forces it.  Each file must really hold what it is
 here for, and is read whole, by slices at the borders of chunks, and by scattered rows.
@@ -192,7 +192,9 @@ FORCED = {
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_forced(newest: Oracle, name: str, tmp_path: Path) -> None:
+def test_every_encoding_of_pylance_at_2_1_is_read(
+    newest: Oracle, name: str, tmp_path: Path
+) -> None:
     case = FORCED[name]
     store = CountingStore(open_store(tmp_path))
     for version in case.versions:

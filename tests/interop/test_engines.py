@@ -157,14 +157,16 @@ QUERIES: dict[str, tuple[Query, Query]] = {
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("engine", [0, 1], ids=["duckdb", "polars"])
-def test_reads_what_is_needed(folder: Path, name: str, engine: int) -> None:
+def test_duckdb_and_polars_queries_read_only_needed_bytes(
+    folder: Path, name: str, engine: int
+) -> None:
     store, dataset = counted(folder)
     found = QUERIES[name][engine](dataset)
     assert found == QUERIES[name][0](TABLE) == QUERIES[name][1](TABLE)
     assert store.counts.read_bytes <= NARROW_BYTES, store.counts
 
 
-def test_the_table_is_mostly_wide(folder: Path) -> None:
+def test_engine_test_table_is_mostly_wide_columns(folder: Path) -> None:
     """What the other tests count is little beside what there is."""
     store, dataset = counted(folder)
     assert difference(dataset.to_table(), TABLE) is None
@@ -179,7 +181,9 @@ def test_the_table_is_mostly_wide(folder: Path) -> None:
         duck("select id, wide from t where id >= 10 limit 5"),
     ],
 )
-def test_a_limit_ends_the_scan(folder: Path, query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_limit_ends_the_scan(
+    folder: Path, query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Engines keep limits to themselves and read no further; what is read ahead is all that is lost."""
     monkeypatch.setattr(page_scan, "READ_AHEAD_BYTES", MIB)
     store, dataset = counted(folder)
@@ -187,7 +191,7 @@ def test_a_limit_ends_the_scan(folder: Path, query: Query, monkeypatch: pytest.M
     assert store.counts.read_bytes < 0.6 * ROWS * WIDE_BYTES
 
 
-def test_fields_of_structs(folder: Path) -> None:
+def test_engine_projection_of_struct_fields(folder: Path) -> None:
     """DuckDB's conditions name a field; so does a projection of ours."""
     query = duck("select id from t where st.a = 7")
     store, dataset = counted(folder)

@@ -56,7 +56,9 @@ def items(s3: S3Server, folder: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("first", "v2"), [(0, False), (1, True)])
-def test_commits_in_turn(s3: S3Server, folder: str, first: int, v2: bool) -> None:
+def test_external_commits_in_turn_with_pylance(
+    s3: S3Server, folder: str, first: int, v2: bool
+) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     modules = [pennon, lance]
     expected: list[int] = []
@@ -132,7 +134,7 @@ def test_external_commit_left_by_pennon_is_finished_by_pylance(s3: S3Server, fol
     assert latest_location(store.inner).version == 2
 
 
-def test_a_reader_refuses_what_it_cannot_finish(s3: S3Server, folder: str) -> None:
+def test_external_commit_without_staged_manifest_is_refused(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     pennon.write_dataset(rows(0), uri, storage_options=options)
     store = open_store(uri, options)
@@ -144,7 +146,7 @@ def test_a_reader_refuses_what_it_cannot_finish(s3: S3Server, folder: str) -> No
         lance.dataset(uri, storage_options=options)
 
 
-def test_branches_are_tables_of_their_own(s3: S3Server, folder: str) -> None:
+def test_external_branches_are_read_and_extended_by_both(s3: S3Server, folder: str) -> None:
     """Whoever made one, the other reads it and adds to it, from the root and by its own URI."""
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     mine = pennon.write_dataset(rows(0), uri, storage_options=options)
@@ -179,7 +181,7 @@ def test_a_table_at_the_same_path_of_another_bucket(s3: S3Server, folder: str) -
     assert pennon.dataset(uri_of(folder), storage_options=options).count_rows() == 2
 
 
-def test_a_table_that_was_removed_without_its_items(s3: S3Server, folder: str) -> None:
+def test_external_table_deleted_without_its_entries_is_refused(s3: S3Server, folder: str) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     pennon.write_dataset(rows(0), uri, storage_options=options)
     with pytest.raises(AlreadyExistsError):
@@ -191,7 +193,7 @@ def test_a_table_that_was_removed_without_its_items(s3: S3Server, folder: str) -
         pennon.write_dataset(rows(0), uri, storage_options=options)
 
 
-def test_a_lost_item_costs_no_manifest(s3: S3Server, folder: str) -> None:
+def test_external_version_with_expired_item_is_read(s3: S3Server, folder: str) -> None:
     """An item that expired: the version is there all the same, and the next one follows it."""
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Files of version 0.1, both ways with the oracles that write them."""
+"""Files of version 0.1, written and read by pylance and Pennon in both directions."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_file_0_1_of_pennon_is_read_by_pylance(oracle: Oracle, seeds: range, fol
 
 @blocks
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_the_same_bytes(newest: Oracle, seeds: range, folder: Path) -> None:
+def test_file_0_1_bytes_equal_those_of_pylance(newest: Oracle, seeds: range, folder: Path) -> None:
     """Pages, page table, statistics and dictionaries; the manifest behind them names its writer."""
     for seed in seeds:
         table = whole(case_of(newest, seed).table)
@@ -150,7 +150,9 @@ def first_difference(ours: bytes, theirs: bytes) -> int:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary()])
-def test_never_null_text_is_empty(oracle: Oracle, kind: pa.DataType, folder: Path) -> None:
+def test_required_text_at_0_1_reads_as_empty(
+    oracle: Oracle, kind: pa.DataType, folder: Path
+) -> None:
     schema = pa.schema([pa.field("a", kind, nullable=False), pa.field("b", kind)])
     values = pa.array(["", "x", ""]).cast(kind)
     oracle.write(folder / "t", pa.table([values, values], schema), data_storage_version="legacy")

@@ -84,7 +84,7 @@ def write(writer: Any, table: pa.Table) -> Any:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_both_ways(name: str, tmp_path: Path) -> None:
+def test_file_2_0_is_read_in_both_directions(name: str, tmp_path: Path) -> None:
     table = TABLES[name]
     ours, oracle = str(tmp_path / "ours.lance"), str(tmp_path / "oracle.lance")
     write(LanceFileWriter(ours, table.schema, version="2.0"), table)

@@ -1,4 +1,4 @@
-"""SQL filters, with the oracle: the same rows, in the same order."""
+"""SQL filters beside pylance: the same rows, in the same order."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def compare(oracle: Oracle, folder: Path, table: pa.Table, texts: list[str]) -> 
     return found
 
 
-def test_the_same_rows(newest: Oracle, tmp_path: Path) -> None:
+def test_filters_select_the_rows_of_pylance(newest: Oracle, tmp_path: Path) -> None:
     assert compare(newest, tmp_path, filter_table(), TEXTS) >= 400
 
 
-def test_the_same_rows_at_the_edges(newest: Oracle, tmp_path: Path) -> None:
+def test_filters_at_type_limits_select_the_rows_of_pylance(newest: Oracle, tmp_path: Path) -> None:
     assert compare(newest, tmp_path, edge_table(), edges()) >= 400
 
 
@@ -65,7 +65,7 @@ def test_the_same_rows_at_the_edges(newest: Oracle, tmp_path: Path) -> None:
         ("contains_tokens('a b k', s)", 24, 10),
     ],
 )
-def test_differences_on_purpose(
+def test_filters_that_differ_from_pylance_by_design(
     newest: Oracle, tmp_path: Path, text: str, theirs: int | None, ours: int
 ) -> None:
     dataset = pennon.write_dataset(edge_table(), tmp_path / "t")
@@ -78,7 +78,7 @@ def test_differences_on_purpose(
 
 
 @pytest.mark.parametrize("text", ["i32 > 1", "s like 'B%' or b"])
-def test_everything_that_takes_a_filter(tmp_path: Path, text: str) -> None:
+def test_filter_in_every_method_selects_the_same_rows(tmp_path: Path, text: str) -> None:
     dataset = pennon.write_dataset(filter_table(), tmp_path / "t", max_rows_per_file=100)
     kept = dataset.to_table(filter=text)
     assert kept.num_rows == dataset.count_rows(text) == dataset.scanner(filter=text).count_rows()
@@ -104,7 +104,7 @@ COLUMNS = """
 
 
 @pytest.mark.parametrize("where", [None, "i8 != 0 and i32 != 0"])
-def test_computed_columns(newest: Oracle, tmp_path: Path, where: str | None) -> None:
+def test_computed_columns_equal_pylance(newest: Oracle, tmp_path: Path, where: str | None) -> None:
     """Values and types alike."""
     uri = tmp_path / "t"
     dataset = pennon.write_dataset(filter_table(), uri)

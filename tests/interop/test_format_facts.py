@@ -1,4 +1,4 @@
-"""Bytes of the oracle that the ledger speaks of, and that reading alone would not show."""
+"""Facts of the ledger about files of pylance that reading alone would not show."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _buffer(data: bytes, page: Any, number: int) -> bytes:
     return data[start : start + page.buffer_sizes[number]]
 
 
-def test_the_oracle_writes_2_2_unless_told(newest: Oracle, tmp_path: Path) -> None:
+def test_pylance_writes_2_2_by_default(newest: Oracle, tmp_path: Path) -> None:
     path = str(tmp_path / "t.lance")
     newest.call("write", uri=path, table=pa.table({"a": [1]}))
     (data,) = (tmp_path / "t.lance" / "data").iterdir()
@@ -75,7 +75,7 @@ def test_chunks_are_padded_and_their_words_narrow_or_wide(written: Any, version:
     assert data[header.start + used : header.end] == b"\xfe" * (header.end - header.start - used)
 
 
-def test_the_row_index_counts_rows_that_end(written: Any) -> None:
+def test_repetition_index_counts_rows_that_end_in_a_chunk(written: Any) -> None:
     data = written("lists", "2.1")
     ((layout, page),) = _pages(data)
     index = np.frombuffer(_buffer(data, page, 2), "<u8").reshape(-1, layout.index_depth + 1)
@@ -137,7 +137,9 @@ def test_one_value_stands_in_the_layout_up_to_32_bytes(
     ("key", "value"),
     [("rle-threshold", "much"), ("bss", "maybe"), ("dict-divisor", "x"), ("kompression", "zstd")],
 )
-def test_numbers_that_are_none_ask_for_nothing(written: Any, key: str, value: str) -> None:
+def test_pylance_ignores_encoding_hints_with_invalid_values(
+    written: Any, key: str, value: str
+) -> None:
     array = pa.array(np.arange(3000) // 7)
     plain = pa.table({"c": array})
     field = pa.field("c", array.type, metadata={f"lance-encoding:{key}": value})
@@ -151,7 +153,7 @@ def test_numbers_that_are_none_ask_for_nothing(written: Any, key: str, value: st
     [{"compression": "zsdt"}, {"structural-encoding": "half-zip"}],
     ids=lambda w: next(iter(w)),
 )
-def test_encodings_that_there_are_not_are_refused(written: Any, wish: dict[str, str]) -> None:
+def test_pylance_refuses_unknown_encoding_names(written: Any, wish: dict[str, str]) -> None:
     array = pa.array(np.arange(3000) // 7)
     metadata = {f"lance-encoding:{key}": value for key, value in wish.items()}
     field = pa.field("c", array.type, metadata=metadata)

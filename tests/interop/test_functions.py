@@ -1,4 +1,4 @@
-"""Functions and operators of SQL, with the oracle: the same values, of the same types."""
+"""Functions and operators of SQL beside pylance: the same values, of the same types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH = TABLE.to_batches()[0]
 AT_ONCE = 50
 
 
-def test_the_same_values(newest: Oracle, tmp_path: Path) -> None:
+def test_function_values_equal_pylance(newest: Oracle, tmp_path: Path) -> None:
     """A scan of many columns at once; literals stay within one batch."""
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri)
@@ -51,7 +51,7 @@ def test_the_same_values(newest: Oracle, tmp_path: Path) -> None:
         ("arrow_cast(s, 'Utf8View')", pa.string()),
     ],
 )
-def test_views_are_plain_strings(
+def test_functions_with_string_view_results_give_plain_strings(
     newest: Oracle, tmp_path: Path, text: str, kind: pa.DataType
 ) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t")
@@ -84,7 +84,7 @@ def test_views_are_plain_strings(
         ("_cast_list_f16(f32)", "argument 1 cannot be float"),
     ],
 )
-def test_refused_by_name(text: str, error: str) -> None:
+def test_invalid_function_calls_name_the_function(text: str, error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         evaluate(parse_column(text, TABLE.schema), BATCH)
 
@@ -106,13 +106,13 @@ def test_refused_by_name(text: str, error: str) -> None:
         "levenshtein(repeat(s, 30000), repeat(s, 30000))",
     ],
 )
-def test_results_are_bounded(text: str) -> None:
+def test_functions_with_huge_results_are_refused(text: str) -> None:
     """The oracle takes the process down for want of memory, or uses all there is."""
     with pytest.raises(ArgumentError, match=r"more than|shorter"):
         evaluate(parse_column(text, TABLE.schema), BATCH)
 
 
-def test_each_row_has_a_value_of_its_own() -> None:
+def test_random_and_uuid_differ_by_row() -> None:
     for text in ("random()", "uuid()"):
         found = evaluate(parse_column(text, TABLE.schema), BATCH).to_pylist()
         assert len(set(found)) == BATCH.num_rows
@@ -135,7 +135,7 @@ def test_computed_columns_of_takes(newest: Oracle, tmp_path: Path) -> None:
         dataset.take([1], columns={"x": "nosuch + 1"})
 
 
-def test_zeros(newest: Oracle, tmp_path: Path) -> None:
+def test_comparisons_of_signed_zeros_beside_pylance(newest: Oracle, tmp_path: Path) -> None:
     """One zero equals another, beside a column as beside a literal."""
     zeros = [[x, y] for x in (0.0, -0.0) for y in (0.0, -0.0)]
     table = pa.table({"a": [x for x, _ in zeros], "b": [y for _, y in zeros]})
@@ -146,7 +146,9 @@ def test_zeros(newest: Oracle, tmp_path: Path) -> None:
         assert dataset.count_rows(text) == (0 if "<" in text else 4)
 
 
-def test_letters_of_which_another_case_is_longer(newest: Oracle, tmp_path: Path) -> None:
+def test_upper_lower_and_initcap_of_letters_that_change_length(
+    newest: Oracle, tmp_path: Path
+) -> None:
     """And those whose other case depends on where they are."""
     texts = ["ß", "ŉa", "İ", "ΑΣ ΑΣΑ", "a1b c_d-é", None, "ǆ", "plain Text"]
     table = pa.table({"s": texts, "l": pa.array(texts, pa.large_string())})

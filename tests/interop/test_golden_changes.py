@@ -24,7 +24,9 @@ MIXED = "v0.16.0/wrong_data_version_no_fix.lance"
 
 
 @pytest.mark.parametrize("folder", [folder for folder, _, _ in READABLE])
-def test_changed_and_read(folder: str, tmp_path: Path) -> None:
+def test_tables_of_old_releases_after_changes_are_read_by_pylance(
+    folder: str, tmp_path: Path
+) -> None:
     path = Path(shutil.copytree(DATASETS / folder, tmp_path / "table"))
     rows = pennon.dataset(path).to_table()
     more = pennon.write_dataset(rows[:2], path, mode="append")
@@ -49,7 +51,7 @@ def test_changed_and_read(folder: str, tmp_path: Path) -> None:
     check(folder, path, rows)
 
 
-def test_settings_do_not_shut_pylance_out(tmp_path: Path) -> None:
+def test_config_update_of_mixed_version_table_stays_readable_by_pylance(tmp_path: Path) -> None:
     """A mixture of 0.1 and 2.0, which it reads, gets no flag that says so, with which it would not."""
     path = Path(shutil.copytree(DATASETS / MIXED, tmp_path / "table"))
     pennon.dataset(path).update_config({"a": "b"})
@@ -92,7 +94,9 @@ def check(folder: str, path: Path, rows: pa.Table) -> None:
     ("folder", "column"),
     [("v0.8.14/corrupt_index", "vector"), ("v0.21.0/bad_index_fragment_bitmap", "vector")],
 )
-def test_wrong_bitmaps_are_not_vouched_for(folder: str, column: str, tmp_path: Path) -> None:
+def test_wrong_index_bitmaps_of_old_releases_are_cleared_by_commits(
+    folder: str, column: str, tmp_path: Path
+) -> None:
     """Each row is found once, through indices that said too much."""
     path = Path(shutil.copytree(DATASETS / folder, tmp_path / "table"))
     rows = pennon.dataset(path).to_table()

@@ -19,7 +19,7 @@ UNCOUNTED = {"v0.7.5/with_deletions", "v0.8.0/migrated_from_v0.7.5"}
 TWICE = "v0.10.5/corrupt_schema"
 
 
-def test_ids_that_stand_twice_read_as_what_pylance_makes_of_them(tmp_path: Path) -> None:
+def test_duplicate_row_ids_read_as_after_a_commit_of_pylance(tmp_path: Path) -> None:
     ours = pennon.dataset(DATASETS / TWICE).to_table(with_row_id=True)
     shutil.copytree(DATASETS / TWICE, tmp_path / "t")
     theirs = lance.dataset(str(tmp_path / "t"))
@@ -29,7 +29,7 @@ def test_ids_that_stand_twice_read_as_what_pylance_makes_of_them(tmp_path: Path)
 
 
 @pytest.mark.parametrize("folder", [folder for folder, _, _ in READABLE if folder != TWICE])
-def test_reads_as_pylance_does(folder: str) -> None:
+def test_tables_of_old_releases_read_as_in_pylance(folder: str) -> None:
     path = str(Path(DATASETS) / folder)
     theirs, ours = lance.dataset(path), pennon.dataset(path)
     assert ours.schema.equals(theirs.schema, check_metadata=True)

@@ -1,4 +1,4 @@
-"""An index committed beside another change, by either library and in either order: what is asked of it is right.
+"""An index committed beside another change, by either library and in either order, gives right answers.
 
 Both plan on one version; one commits, then the other.  Whatever came of it, both libraries give with the index the
 rows that a scan gives, and the index covers what it should.

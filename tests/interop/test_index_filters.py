@@ -1,4 +1,4 @@
-"""Which conditions on texts ask an index: those of pylance, and more; the rows are those of a scan."""
+"""Text conditions that use an index: those of pylance, and more; the rows are those of a scan."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ LEFT_TO_SCANS = {"regexp_match(s, 'alpha|fine')"}
 
 
 @pytest.mark.parametrize("kind", ["NGRAM", "BLOOMFILTER", "BTREE", "BITMAP", "ZONEMAP"])
-def test_conditions_on_texts_ask_the_index(tmp_path: Path, kind: str) -> None:
+def test_text_conditions_use_scalar_index(tmp_path: Path, kind: str) -> None:
     uri = str(tmp_path / "t")
     table = pa.table({"id": range(len(TEXTS)), "s": TEXTS})
     dataset: Any = pennon.write_dataset(table, uri, max_rows_per_file=4)

@@ -1,4 +1,4 @@
-"""Every operation that rewrites or moves rows, and every kind of index: indices answer what a scan answers.
+"""Every operation that rewrites or moves rows with every kind of index: answers equal those of a scan.
 
 Half of the operations follow on steps of the other library, deferred compactions among them.
 """
@@ -165,7 +165,7 @@ QUICK_CHAINS: Final = [
 
 
 @pytest.mark.parametrize("steps", QUICK_CHAINS, ids=lambda s: ", ".join(name for _, name in s))
-def test_chains_that_begin_with_a_deferred_compaction(
+def test_index_answers_after_deferred_compaction_chains(
     tables: Any, tmp_path: Path, steps: list[Step]
 ) -> None:
     made = Case(tables[L, False], tmp_path / "t.lance", steps)
@@ -178,7 +178,7 @@ def test_chains_that_begin_with_a_deferred_compaction(
 
 
 @pytest.mark.slow
-def test_all_chains_that_begin_with_a_deferred_compaction(tables: Any, tmp_path: Path) -> None:
+def test_index_answers_after_all_deferred_compaction_chains(tables: Any, tmp_path: Path) -> None:
     for steps in chains():
         made = Case(tables[L, False], tmp_path / "t.lance", steps)
         made.check()
@@ -188,7 +188,7 @@ def test_all_chains_that_begin_with_a_deferred_compaction(tables: Any, tmp_path:
 
 @pytest.mark.parametrize("merged", [None, 0, 1])
 @pytest.mark.parametrize("deferrer", [P, L], ids=["by Pennon", "by pylance"])
-def test_new_segments_after_a_deferred_compaction_overlap_none(
+def test_index_segments_built_after_deferred_compaction_do_not_overlap(
     tables: Any, tmp_path: Path, deferrer: Any, merged: int | None
 ) -> None:
     steps = [(P, "append"), (P, "new segments"), (P, "delete"), (deferrer, "defer"), (L, "config")]
@@ -235,7 +235,7 @@ def test_indices_of_compacted_branches_and_clones(
 
 @pytest.mark.parametrize("merged", [None, 0, 1, 100])
 @pytest.mark.parametrize("moves", ["update", "upsert", "update unindexed"])
-def test_segments_name_no_rows_that_others_have(
+def test_index_segments_of_moved_rows_do_not_overlap(
     tables: Any, tmp_path: Path, moves: str, merged: int | None
 ) -> None:
     """pylance finds a row by what an older segment says of it: ledger F-555."""

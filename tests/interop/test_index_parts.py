@@ -81,7 +81,7 @@ def in_one_piece(folder: str, **options: Any) -> list[Any]:
 @pytest.mark.parametrize(
     "makers", [[pennon], [lance], [pennon, lance]], ids=["ours", "theirs", "in turns"]
 )
-def test_parts_are_merged(tmp_path: Path, makers: list[Any], merger: Any) -> None:
+def test_index_parts_are_merged_by_both(tmp_path: Path, makers: list[Any], merger: Any) -> None:
     known = in_one_piece(str(tmp_path / "whole.lance"))
     folder, name = str(tmp_path / "parts.lance"), str(uuid.uuid4())
     written(folder)
@@ -101,7 +101,7 @@ def test_parts_are_merged(tmp_path: Path, makers: list[Any], merger: Any) -> Non
             assert all(is_close(found[each], expected[each]) for each in found)
 
 
-def test_the_index_is_brought_up_to_date_and_moved(tmp_path: Path) -> None:
+def test_index_of_parts_after_append_and_compaction(tmp_path: Path) -> None:
     folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
     dataset = written(folder)
     for number in range(FRAGMENTS - 1):
@@ -119,7 +119,7 @@ def test_the_index_is_brought_up_to_date_and_moved(tmp_path: Path) -> None:
         assert set(found) == {7, 350}
 
 
-def test_with_stable_row_ids(tmp_path: Path) -> None:
+def test_index_parts_with_stable_row_ids(tmp_path: Path) -> None:
     folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
     dataset = written(folder, enable_stable_row_ids=True)
     dataset.delete("id < 10")
@@ -167,7 +167,7 @@ def test_index_parts_with_wrong_arguments_are_refused(tmp_path: Path) -> None:
     assert "metadata.lance" in places(folder, name)
 
 
-def test_a_folder_of_a_name_of_ones_own(tmp_path: Path) -> None:
+def test_index_folder_with_a_given_uuid(tmp_path: Path) -> None:
     folder, names = str(tmp_path / "t.lance"), [str(uuid.uuid4()) for _ in range(3)]
     dataset = written(folder)
     dataset.create_scalar_index("id", "BTREE", index_uuid=names[0])

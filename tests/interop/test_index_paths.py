@@ -1,4 +1,4 @@
-"""Indices of fields whose names have dots or back-ticks, made by Pennon and by pylance, read by both."""
+"""Indices of fields with dots or back-ticks in their names, made and read by Pennon and pylance."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def listed(reader: Any, uri: str) -> list[Any]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("kinds", TOGETHER, ids="-".join)
-def test_indices_of_fields_whose_names_have_dots(
+def test_indices_of_fields_with_dots_in_their_names(
     tmp_path: Path, kinds: tuple[str, ...], *, stable: bool
 ) -> None:
     if stable:  # with which pylance has no index of JSON
@@ -188,7 +188,7 @@ def test_index_of_a_field_renamed_to_a_name_with_a_dot(tmp_path: Path) -> None:
             assert dataset.stats.index_stats(name)["num_unindexed_rows"] == 0
 
 
-def test_names_of_columns_in_another_case(tmp_path: Path) -> None:
+def test_index_columns_in_other_case_resolve_as_in_pylance(tmp_path: Path) -> None:
     found = []
     for maker in MAKERS:
         vectors = pa.array([[float(n), 1.0] for n in range(ROWS)], pa.list_(pa.float32(), 2))

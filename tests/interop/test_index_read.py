@@ -15,7 +15,9 @@ from tests.interop.indexed_tables import Tables, differences, grow
 
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_random_tables_and_conditions(tmp_path: Path, version: str, *, stable: bool) -> None:
+def test_index_read_of_random_tables_and_conditions(
+    tmp_path: Path, version: str, *, stable: bool
+) -> None:
     tables = Tables(int(stable))
     folder = str(tmp_path / "t.lance")
     grow(folder, tables, version, stable=stable, makers=[lance])
@@ -24,7 +26,7 @@ def test_random_tables_and_conditions(tmp_path: Path, version: str, *, stable: b
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_many_tables_and_conditions(tmp_path: Path) -> None:
+def test_index_read_of_many_random_tables_and_conditions(tmp_path: Path) -> None:
     wrong = []
     for seed in range(1000, 1042):
         version, stable = ("2.0", "2.1", "2.2")[seed % 3], seed % 2 == 0
@@ -35,7 +37,7 @@ def test_many_tables_and_conditions(tmp_path: Path) -> None:
     assert not wrong
 
 
-def test_two_lists_that_exclude_one_another(tmp_path: Path) -> None:
+def test_index_read_of_disjoint_not_in_lists_skips_nulls(tmp_path: Path) -> None:
     """Not both can be false, so pylance takes the condition for true; of a NULL it is NULL."""
     lance.write_dataset(pa.table({"i": pa.array([1, 2, 3, None])}), tmp_path / "t.lance")
     condition = "i NOT IN (1, 2) OR i NOT IN (3, 4)"
@@ -46,7 +48,7 @@ def test_two_lists_that_exclude_one_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["BITMAP", "LABEL_LIST"])
-def test_the_old_value_of_a_row_that_was_updated(tmp_path: Path, kind: Any) -> None:
+def test_index_read_after_update_ignores_the_old_value(tmp_path: Path, kind: Any) -> None:
     """With stable row ids pylance finds it by that, too, once another segment has the new one."""
     rows = {"id": [1, 2, 3], "s": [["a"], ["a"], ["b"]]}
     is_here, new = "array_has(s, 'a')", "make_array('b')"

@@ -15,7 +15,7 @@ from tests.interop.indexed_tables import Tables, differences, grow
 @pytest.mark.parametrize("makers", [[pennon], [pennon, lance]], ids=["alone", "in turns"])
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_random_tables_and_conditions(
+def test_index_write_of_random_tables_and_conditions(
     tmp_path: Path, version: str, *, stable: bool, makers: list[ModuleType]
 ) -> None:
     tables = Tables(100 + int(stable))
@@ -26,7 +26,7 @@ def test_random_tables_and_conditions(
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_many_tables_and_conditions(tmp_path: Path) -> None:
+def test_index_write_of_many_random_tables_and_conditions(tmp_path: Path) -> None:
     wrong = []
     for seed in range(2000, 2060):
         version, stable = ("2.0", "2.1", "2.2")[seed % 3], seed % 2 == 0

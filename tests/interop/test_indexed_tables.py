@@ -173,14 +173,14 @@ CHANGES: dict[str, list[Callable[[str], None]]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_queries_after(uri: str, name: str) -> None:
+def test_queries_after_changes_of_indexed_table_by_pennon(uri: str, name: str) -> None:
     check(uri)
     for change in CHANGES[name]:
         change(uri)
         check(uri)
 
 
-def test_queries_after_a_replacement(uri: str) -> None:
+def test_queries_after_data_replacement_of_indexed_column(uri: str) -> None:
     lance.dataset(uri).drop_columns(["z"])
     lance.dataset(uri).add_columns({"z": "k"})
     lance.dataset(uri).create_scalar_index("z", "BTREE")
@@ -304,7 +304,7 @@ VECTOR_CHANGES: list[Callable[[str], None]] = [
 ]
 
 
-def test_vectors_after_all_changes(indexed: str) -> None:
+def test_vector_queries_after_changes_of_indexed_table_by_pennon(indexed: str) -> None:
     for change in VECTOR_CHANGES:
         change(indexed)
         check_vectors(indexed)
@@ -358,7 +358,7 @@ def listed(dataset: Any) -> list[Any]:
         ]
 
 
-def test_indices_are_described(tmp_path: Path) -> None:
+def test_index_descriptions_equal_pylance(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     data = vector_rows(0, MANY).append_column("st", pa.array([{"x y": 1}] * MANY))
     made = lance.write_dataset(data, uri, data_storage_version="2.1")
@@ -375,7 +375,7 @@ def test_indices_are_described(tmp_path: Path) -> None:
     assert listed(ours) == listed(theirs)
 
 
-def test_indices_are_dropped(uri: str) -> None:
+def test_drop_index_of_pylance_indices(uri: str) -> None:
     dataset = pennon.dataset(uri)
     with pytest.raises(NotFoundError, match="name=x; the indices are: b_idx, l_idx, n_idx"):
         dataset.drop_index("x")

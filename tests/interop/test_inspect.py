@@ -1,4 +1,4 @@
-"""Files of the oracle explained: every layout, every encoding, every byte; and damaged ones."""
+"""Inspection of pylance's files: every layout, every encoding, every byte; and damaged files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def inspected(folder: Path, name: str) -> tuple[Inspection, str]:
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_each_encoding_is_named(name: str, tmp_path: Path) -> None:
+def test_inspect_names_each_encoding(name: str, tmp_path: Path) -> None:
     case = FORCED[name]
     for version in case.versions:
         found, said = inspected(tmp_path, write(tmp_path, forced(name), version))
@@ -92,7 +92,9 @@ def test_each_encoding_is_named(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("rows", [0, 1, 3_000])
-def test_whole_files(version: str, rows: int, tmp_path: Path) -> None:
+def test_inspect_covers_every_byte_of_pylance_files(
+    version: str, rows: int, tmp_path: Path
+) -> None:
     table = everything().slice(0, rows)
     found, _ = inspected(tmp_path, write(tmp_path, table, version, 4_096))
     assert found.rows == rows
@@ -127,7 +129,7 @@ def test_inspect_of_a_page_shows_its_encodings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*FORCED, "2.0"])
-def test_damage_is_said_and_nothing_else_happens(name: str, tmp_path: Path) -> None:
+def test_inspect_of_damaged_file_succeeds_or_raises_typed_error(name: str, tmp_path: Path) -> None:
     """Bytes of the file are changed, most of all in its metadata; it is read or refused."""
     chance = random.Random(name)
     versions = ("2.0",) if name == "2.0" else FORCED[name].versions

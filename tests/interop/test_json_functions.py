@@ -1,4 +1,4 @@
-"""Functions of JSON, with the oracle: the same values, of the same types, or errors of both."""
+"""Functions of JSON beside pylance: the same values, of the same types, or errors of both."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def _compare(rows: list[str | None], texts: list[str], name: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["json_extract", "json_exists", "json_array_length"])
-def test_paths(function: str) -> None:
+def test_json_path_functions_equal_pylance(function: str) -> None:
     _compare(ROWS, [f"{function}(j, '{path}')" for path in _split(PATHS)], function)
 
 
 @pytest.mark.parametrize("value", _split(CASTS))
-def test_values_as_types(value: str) -> None:
+def test_json_values_by_type_equal_pylance(value: str) -> None:
     kinds = ("string", "int", "float", "bool")
     texts = [f"json_get_{kind}(j, 'v')" for kind in kinds]
     _compare([f'{{"v": {value}}}'], [*texts, "json_extract(j, '$.v')", "json_get(j, 'v')"], "casts")
 
 
-def test_keys_and_items() -> None:
+def test_json_keys_and_array_items_equal_pylance() -> None:
     keys = ("a", "f", "0", "1", "+0", "-1", "nope", "é")
     texts = [f"json_get(j, '{key}')" for key in keys]
     texts += ["json_get_string(json_get(json_get(json_get(j, 'g'), 'h'), '1'), 'i')"]
@@ -81,7 +81,7 @@ def test_keys_and_items() -> None:
     _compare(ROWS, texts, "keys")
 
 
-def test_conditions() -> None:
+def test_json_functions_in_conditions() -> None:
     rows = [json.dumps({"user": {"name": name, "age": age}}) for name, age in (("A", 3), ("B", 9))]
     table = pennon.write_dataset(
         {"id": [1, 2, 3], "j": pa.array([*rows, None], pa.json_())}, "memory://c"

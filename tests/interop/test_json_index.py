@@ -67,7 +67,9 @@ def plan(folder: str, condition: str) -> str:
 @pytest.mark.parametrize("maker", [lance, pennon], ids=["theirs", "ours"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("of", GETS)
-def test_random_values(tmp_path: Path, kind: str, of: str, maker: Any) -> None:
+def test_json_index_with_random_values_and_conditions(
+    tmp_path: Path, kind: str, of: str, maker: Any
+) -> None:
     if kind == "ngram" and of != "string":
         return
     folder, rng = str(tmp_path / "t.lance"), random.Random(kind + of)
@@ -110,7 +112,7 @@ VALUES: tuple[list[Any], ...] = (
 
 
 @pytest.mark.parametrize("values", VALUES, ids=repr)
-def test_the_type_is_that_of_the_first_value(tmp_path: Path, values: list[Any]) -> None:
+def test_json_index_takes_the_type_of_the_first_value(tmp_path: Path, values: list[Any]) -> None:
     """Whole numbers among floating-point ones are such; all else must be of one type.  Files say so alike."""
     found: list[Any] = []
     for maker in (lance, pennon):
@@ -126,7 +128,7 @@ def test_the_type_is_that_of_the_first_value(tmp_path: Path, values: list[Any]) 
     assert found[0] == found[1]
 
 
-def test_it_is_brought_up_to_date_and_moved(tmp_path: Path) -> None:
+def test_json_index_after_append_delete_and_compaction_answers_right(tmp_path: Path) -> None:
     for maker in (lance, pennon):
         folder, condition = str(tmp_path / maker.__name__), "json_get_int(j, 'a') = 3"
         make(folder, [{"a": n % 9} for n in range(80)], "a", "btree", maker)
@@ -146,7 +148,7 @@ def test_it_is_brought_up_to_date_and_moved(tmp_path: Path) -> None:
         assert (described.index_type, described.details["path"]) == ("Json", "a")
 
 
-def test_two_paths_of_a_column(tmp_path: Path) -> None:
+def test_json_indices_on_two_paths_of_a_column(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     make(folder, [{"a": n, "b": str(n)} for n in range(20)], "a", "btree", pennon)
     table = pennon.dataset(folder)
@@ -194,7 +196,7 @@ def test_json_index_with_wrong_parameters_is_refused(
         table.create_scalar_index("s", config)
 
 
-def test_pages_of_its_own_size(tmp_path: Path) -> None:
+def test_json_index_with_target_index_parameters(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     sizes = '{"zone_size": 10}'
     make(
@@ -210,7 +212,7 @@ def test_pages_of_its_own_size(tmp_path: Path) -> None:
     assert rows(folder, "json_get_int(j, 'a') = 29") == [29]
 
 
-def test_a_bloom_filter_does_not_say_of_which_type_its_values_are(tmp_path: Path) -> None:
+def test_json_bloom_filter_is_unused_for_functions_of_other_types(tmp_path: Path) -> None:
     """So it is not asked: the oracle misses the rows where the function has another type."""
     folder, condition = str(tmp_path / "t.lance"), "json_get_float(j, 'a') = 3.0"
     make(folder, [{"a": n % 9} for n in range(80)], "a", "bloomfilter")
@@ -218,7 +220,7 @@ def test_a_bloom_filter_does_not_say_of_which_type_its_values_are(tmp_path: Path
     assert lance.dataset(folder).count_rows(condition) == 0
 
 
-def test_the_plan_shows_the_path(tmp_path: Path) -> None:
+def test_json_index_plan_shows_the_path(tmp_path: Path) -> None:
     folder, condition = str(tmp_path / "t.lance"), "json_get_int(j, 'a') = 3"
     make(folder, [{"a": n % 9} for n in range(80)], "a", "btree")
     shown = "ScalarIndexQuery: query=[Json(j = 3->a)]@x(BTree)"
@@ -247,7 +249,7 @@ def test_json_index_is_unused_for_other_conditions(tmp_path: Path) -> None:
     assert "@x(" not in plan(paths, "json_get_string(j, 'a.b') = 'w'")
 
 
-def test_details_that_cannot_be_read(tmp_path: Path) -> None:
+def test_json_index_with_unreadable_details_has_no_target_path(tmp_path: Path) -> None:
     folder, condition = str(tmp_path / "t.lance"), "json_get_int(j, 'a') = 3"
     make(folder, [{"a": n % 9} for n in range(80)], "a", "btree")
     (index,) = parse_indices(pennon.dataset(folder).snapshot.manifest.indices)

@@ -90,7 +90,9 @@ def _differences(oracle: Oracle, tables: Tables, uris: dict[str, Path]) -> list[
 
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("nulls", NULLS)
-def test_ours_to_both(oracle: Oracle, nulls: str, rows: int, folder: Path) -> None:
+def test_every_type_of_pennon_at_2_0_is_read_by_both(
+    oracle: Oracle, nulls: str, rows: int, folder: Path
+) -> None:
     tables = _tables(oracle.release, nulls, rows)
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     for name, table in tables.items():
@@ -101,7 +103,9 @@ def test_ours_to_both(oracle: Oracle, nulls: str, rows: int, folder: Path) -> No
 
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("nulls", NULLS)
-def test_theirs_to_both(oracle: Oracle, nulls: str, rows: int, folder: Path) -> None:
+def test_every_type_of_pylance_at_2_0_is_read_by_both(
+    oracle: Oracle, nulls: str, rows: int, folder: Path
+) -> None:
     tables = _tables(oracle.release, nulls, rows)
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     oracle.run(
@@ -114,7 +118,7 @@ def test_theirs_to_both(oracle: Oracle, nulls: str, rows: int, folder: Path) -> 
     assert not found, "\n".join(found)
 
 
-def test_json(newest: Oracle, folder: Path) -> None:
+def test_json_column_at_2_0_is_read_by_both(newest: Oracle, folder: Path) -> None:
     texts = [
         '{"b": [1, 2.5, "x", null, true], "a": {}}',
         None,

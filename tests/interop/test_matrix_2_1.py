@@ -1,4 +1,4 @@
-"""Every type that versions 2.1 and 2.2 hold, written by the oracle and read by us, and the other way.
+"""Every type of versions 2.1 and 2.2, written by pylance and read by Pennon, and the reverse.
 
 With no, some and only NULLs at every level, structs among them; scans, slices, and takes of scattered
 rows.  Version 2.2 is what the oracle writes if it is not told otherwise.
@@ -92,7 +92,9 @@ def _with_nulls(rng: Rng, array: pa.Array, nulls: str) -> pa.Array:
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("nulls", NULLS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_theirs_to_ours(newest: Oracle, nulls: str, rows: int, version: str, folder: Path) -> None:
+def test_every_type_of_pylance_at_2_1_and_2_2_is_read(
+    newest: Oracle, nulls: str, rows: int, version: str, folder: Path
+) -> None:
     tables = tables_of(nulls, rows, version)
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     written = newest.run(
@@ -112,8 +114,10 @@ def test_theirs_to_ours(newest: Oracle, nulls: str, rows: int, version: str, fol
 
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("nulls", NULLS)
-def test_ours_to_theirs(newest: Oracle, nulls: str, rows: int, folder: Path) -> None:
-    """At 2.2; `test_write_2_1.test_every_type` does the same for 2.1."""
+def test_every_type_of_pennon_at_2_2_is_read_by_pylance(
+    newest: Oracle, nulls: str, rows: int, folder: Path
+) -> None:
+    """Version 2.1 is tested in `test_write_2_1`."""
     tables = tables_of(nulls, rows, "2.2")
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     for name, table in tables.items():

@@ -54,7 +54,7 @@ def test_mem_wal_without_rows_does_not_warn(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.UnreadRowsWarning")
-def test_changes_and_clean_up_leave_the_mem_wal_alone(uri: str) -> None:
+def test_changes_and_clean_up_keep_the_mem_wal(uri: str) -> None:
     """Its files and its entry among the indices stay, whatever is done to the table."""
     before = _contents(uri)
     table = pennon.dataset(uri)

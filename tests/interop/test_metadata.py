@@ -1,4 +1,4 @@
-"""What a data file says of itself is, field by field, what pylance says of it."""
+"""The metadata of a data file equals, field by field, that of pylance."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def everything() -> pa.Table:
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_each_encoding(name: str, tmp_path: Path) -> None:
+def test_file_metadata_of_each_encoding_equals_pylance(name: str, tmp_path: Path) -> None:
     case = FORCED[name]
     array = case.make(ROWS)
     table = pa.table([array], schema=pa.schema([_field(case, array)]))
@@ -78,7 +78,9 @@ def test_each_encoding(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("rows", [0, 1, 3_000])
-def test_a_file_of_theirs(version: str, rows: int, tmp_path: Path) -> None:
+def test_file_metadata_of_pylance_file_equals_pylance(
+    version: str, rows: int, tmp_path: Path
+) -> None:
     table = everything().slice(0, rows)
     path = tmp_path / "x.lance"
     with TheirWriter(str(path), table.schema, version=version, data_cache_bytes=4_096) as writer:
@@ -90,7 +92,9 @@ def test_a_file_of_theirs(version: str, rows: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("rows", [0, 1, 3_000])
-def test_a_file_of_ours(version: str, rows: int, tmp_path: Path) -> None:
+def test_file_metadata_of_pennon_file_equals_pylance(
+    version: str, rows: int, tmp_path: Path
+) -> None:
     table = everything().slice(0, rows)
     path = tmp_path / "x.lance"
     with LanceFileWriter(path, table.schema, version=version, data_cache_bytes=4_096) as writer:

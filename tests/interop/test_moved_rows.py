@@ -59,7 +59,7 @@ def check(folder: str, tables: Tables, conditions: int = 12) -> None:
     assert listed(ours) == listed(theirs)
 
 
-def test_once_and_twice_and_grown(tmp_path: Path) -> None:
+def test_index_after_repeated_deferred_compactions_and_appends(tmp_path: Path) -> None:
     tables, folder = Tables(31), str(tmp_path / "t.lance")
     indexed(folder, tables)
     lance.dataset(folder).delete("id % 7 = 3")
@@ -78,7 +78,7 @@ def test_once_and_twice_and_grown(tmp_path: Path) -> None:
     check(folder, tables)
 
 
-def test_only_the_rows_that_indices_leave_are_read(tmp_path: Path) -> None:
+def test_index_after_deferred_compaction_reads_only_matching_rows(tmp_path: Path) -> None:
     """A wrong map would be hidden if the table were scanned."""
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(1000), pa.int64()), "v": ["v" * 50] * 1000})
@@ -95,7 +95,7 @@ def test_only_the_rows_that_indices_leave_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_random_histories(tmp_path: Path, seed: int) -> None:
+def test_index_after_deferred_compactions_in_random_histories(tmp_path: Path, seed: int) -> None:
     tables, folder = Tables(500 + seed), str(tmp_path / "t.lance")
     indexed(folder, tables)
     rng = random.Random(seed)
@@ -117,7 +117,7 @@ def test_random_histories(tmp_path: Path, seed: int) -> None:
         assert not differences(folder, tables, 6)
 
 
-def test_an_index_that_pylance_loses_the_rows_of(tmp_path: Path) -> None:
+def test_index_after_deferred_then_plain_compaction_finds_all_rows(tmp_path: Path) -> None:
     """pylance forgets, when it rewrites a fragment, where a BTREE and an NGRAM say that its rows are."""
     folder = str(tmp_path / "t.lance")
     data = pa.table(
@@ -138,7 +138,7 @@ def test_an_index_that_pylance_loses_the_rows_of(tmp_path: Path) -> None:
     assert ours.count_rows("k = 1000") == 0
 
 
-def test_stated_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_fragment_reuse_details_in_an_external_file(tmp_path: Path) -> None:
     """From about 200 KB on the versions are not among the details of the entry."""
     folder = str(tmp_path / "t.lance")
     data = pa.table({"k": pa.array(range(2_000_000), pa.int64())})
@@ -170,7 +170,7 @@ def test_stated_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER"])
-def test_an_old_segment_that_pylance_still_asks_for_updated_rows(tmp_path: Path, kind: str) -> None:
+def test_index_segments_with_updated_rows_answer_by_new_values(tmp_path: Path, kind: str) -> None:
     """Stable row ids; pylance answers by the old values of a BITMAP, too."""
     folder = str(tmp_path / "t.lance")
 

@@ -24,7 +24,7 @@ def test_a_module_of_both_is_an_attribute_without_an_import(name: str) -> None:
     assert found is importlib.import_module(f"pennon.{name}") or callable(found)
 
 
-def test_a_missing_table_is_not_found_in_the_words_of_pylance(tmp_path: Path) -> None:
+def test_missing_table_error_has_the_text_of_pylance(tmp_path: Path) -> None:
     path = str(tmp_path / "nothing.lance")
     for library in (lance, pennon):
         with pytest.raises(ValueError, match=f"^Dataset at path .*{path[1:]} was not found"):

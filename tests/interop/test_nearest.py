@@ -63,7 +63,7 @@ def equal_but_for_ties(mine: pa.Table, theirs: pa.Table, tolerance: float, case:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_tables(tmp_path: Path, seed: int) -> None:
+def test_nearest_on_random_tables_equals_pylance(tmp_path: Path, seed: int) -> None:
     rng, pick = np.random.default_rng(seed), random.Random(seed)
     kind = pick.choice([*FLOATS, "float32", "uint8"])
     rows, size = pick.choice([30, 200, 700]), pick.choice([1, 3, 8, 24, 67])
@@ -163,7 +163,9 @@ def test_lists_of_vectors_and_vectors_in_structs(
         equal_but_for_ties(found, expected, 2e-6, (column, metric, k))
 
 
-def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> None:
+def test_nearest_with_order_filter_limit_and_expressions_equals_pylance(
+    tmp_path: Path, rows: pa.Table
+) -> None:
     mine, theirs = both(tmp_path, rows)
     nearest = {"column": "vec", "q": [0.1, 0.2, 0.3, 0.4], "k": 12}
     many = {**nearest, "q": [[0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]]}
@@ -221,7 +223,9 @@ def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> N
     ],
     ids=str,
 )
-def test_both_refuse(tmp_path: Path, rows: pa.Table, change: dict[str, Any]) -> None:
+def test_invalid_nearest_options_are_refused_as_in_pylance(
+    tmp_path: Path, rows: pa.Table, change: dict[str, Any]
+) -> None:
     mine, theirs = both(tmp_path, rows)
     nearest = {"column": "vec", "q": [1, 2, 3, 4], "k": 3, **change}
     with pytest.raises((ValueError, TypeError)) as expected:
@@ -230,7 +234,7 @@ def test_both_refuse(tmp_path: Path, rows: pa.Table, change: dict[str, Any]) -> 
         mine.to_table(nearest=nearest)
 
 
-def test_more_types_than_pylance_compares(tmp_path: Path) -> None:
+def test_nearest_of_int8_and_uint8_by_l2(tmp_path: Path) -> None:
     for kind in (pa.int8(), pa.uint8()):
         values = pa.array([[1, 2], [3, 4], [100, 0]], pa.list_(kind, 2))
         mine, theirs = both(tmp_path / str(kind), pa.table({"id": range(3), "vec": values}))
@@ -241,7 +245,7 @@ def test_more_types_than_pylance_compares(tmp_path: Path) -> None:
         assert found.to_pydict() == {"id": [1, 0, 2], "_distance": [1, 5, 97**2 + 9]}
 
 
-def test_a_query_that_bytes_cannot_hold_ends_at_the_greatest(tmp_path: Path) -> None:
+def test_nearest_query_beyond_uint8_saturates(tmp_path: Path) -> None:
     values = pa.array([[255], [0], [4]], pa.list_(pa.uint8(), 1))
     mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
     nearest = {"column": "vec", "q": [256], "k": 1}
@@ -249,7 +253,7 @@ def test_a_query_that_bytes_cannot_hold_ends_at_the_greatest(tmp_path: Path) -> 
     assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1]
 
 
-def test_a_vector_with_a_null_in_it_is_none(tmp_path: Path) -> None:
+def test_nearest_skips_vectors_with_null_items(tmp_path: Path) -> None:
     values = pa.array([[1, 1], [None, 1], [5, 5]], pa.list_(pa.float32(), 2))
     mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
     nearest = {"column": "vec", "q": [0, 1]}
@@ -257,7 +261,7 @@ def test_a_vector_with_a_null_in_it_is_none(tmp_path: Path) -> None:
     assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1, 0, 2]
 
 
-def test_a_query_is_rounded_to_float16_and_no_rows_are_asked_for(tmp_path: Path) -> None:
+def test_nearest_float16_query_is_rounded_and_limit_zero_is_empty(tmp_path: Path) -> None:
     values = pa.array([[0.1], [0.7]], pa.list_(pa.float16(), 1))
     mine, theirs = both(tmp_path, pa.table({"id": range(2), "vec": values}))
     nearest = {"column": "vec", "q": [0.1]}

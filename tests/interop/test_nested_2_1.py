@@ -77,7 +77,9 @@ def test_nested_2_1_of_pylance_is_read(
 
 
 @blocks(BLOCK)
-def test_rows_that_the_oracle_deletes_are_gone(newest: Oracle, seeds: range, folder: Path) -> None:
+def test_nested_2_1_rows_deleted_by_pylance_are_skipped(
+    newest: Oracle, seeds: range, folder: Path
+) -> None:
     found = []
     for case, uri in _cases(seeds, "2.1", folder):
         numbers = pa.array(range(case.table.num_rows))
@@ -89,7 +91,7 @@ def test_rows_that_the_oracle_deletes_are_gone(newest: Oracle, seeds: range, fol
 
 
 @blocks(IN_EVERY_RUN_OF_MIDDLE)
-def test_both_ways_with_the_older_oracle(
+def test_nested_2_1_is_read_in_both_directions_with_older_pylance(
     oracles: dict[str, Oracle], seeds: range, folder: Path
 ) -> None:
     oracle = oracles[MIDDLE]
@@ -125,7 +127,7 @@ def _cases(seeds: range, version: str, folder: Path) -> Iterator[tuple[Case, Pat
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_pages_whose_lists_are_all_null(newest: Oracle, version: str, folder: Path) -> None:
+def test_pages_of_null_lists_are_read_by_both(newest: Oracle, version: str, folder: Path) -> None:
     lists = [[f"l{n % 50}", f"l{n % 77}"] for n in range(100_000)] + [None] * 200_000
     table = pa.table({"lists": pa.array(lists, pa.list_(pa.string()))})
     uri = folder / "theirs.lance"

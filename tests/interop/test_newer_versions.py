@@ -34,21 +34,21 @@ def _check_refused(uri: Path, version: str) -> None:
     assert isinstance(caught.value, NotImplementedError)
 
 
-def test_the_default_of_pylance_reads(uri: Path) -> None:
+def test_default_file_version_of_pylance_is_read(uri: Path) -> None:
     dataset = pennon.dataset(uri)
     assert dataset.data_storage_version == "2.2"
     assert dataset.to_table().equals(TABLE)
 
 
 @pytest.mark.parametrize("name", ["2.3", "next"])
-def test_2_3_is_another_format(newest: Oracle, name: str, folder: Path) -> None:
+def test_file_version_2_3_is_not_readable_as_2_2(newest: Oracle, name: str, folder: Path) -> None:
     """Its pages are of a kind of their own (PlanarLayout)."""
     newest.write(folder / "t", TABLE, data_storage_version=name)
     assert b"PlanarLayout" in _data_file(folder / "t").read_bytes()
     _check_refused(folder / "t", r"2\.3")
 
 
-def test_2_3_describes_the_same_pages_in_another_way(newest: Oracle, folder: Path) -> None:
+def test_file_version_2_3_has_the_page_bytes_of_2_2(newest: Oracle, folder: Path) -> None:
     """What both versions encode alike has the same bytes, up to the global buffers and what follows."""
     rows = [[number * 7919 % 1009, None][: number % 3] for number in range(5000)]
     table = pa.table({"c": pa.array(rows, pa.list_(pa.int64()))})
@@ -63,7 +63,7 @@ def test_2_3_describes_the_same_pages_in_another_way(newest: Oracle, folder: Pat
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (2, 9), (3, 0), (65535, 65535)])
-def test_the_footer_says_a_newer_version(uri: Path, numbers: tuple[int, int]) -> None:
+def test_newer_file_version_in_footer_is_refused(uri: Path, numbers: tuple[int, int]) -> None:
     path = _data_file(uri)
     path.write_bytes(path.read_bytes()[:-8] + struct.pack("<HH4s", *numbers, b"LANC"))
     version = r"{}\.{}".format(*numbers)
@@ -73,7 +73,7 @@ def test_the_footer_says_a_newer_version(uri: Path, numbers: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("version", ["2.9", "9.9"])
-def test_the_manifest_says_a_newer_version(uri: Path, version: str) -> None:
+def test_newer_file_version_in_manifest_is_refused(uri: Path, version: str) -> None:
     (path,) = (uri / "_versions").glob("*.manifest")
     data = path.read_bytes()
     stated = b"\x0a\x05lance\x12\x03"

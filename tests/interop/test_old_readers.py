@@ -1,4 +1,4 @@
-"""What an old release reads rightly in a file of the newest, it reads rightly in ours.
+"""Old releases of pylance read Pennon's files as well as those of the newest release.
 
 Old releases have faults of their own: 1.0.4 loses lists without any items, and through a filter it gives
 NULL structs of several fields as structs of NULLs, whoever wrote the file.  So the same table is written

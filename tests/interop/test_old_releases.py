@@ -1,4 +1,4 @@
-"""Tables of version 0.1 both ways with the releases that know nothing newer.
+"""Tables of version 0.1 in both directions with releases that have no newer version.
 
 ``make test-all`` installs them, each in an environment of its own.
 """
@@ -93,7 +93,9 @@ def check(oracle: Oracle, uri: Path, rows: int, rng: np.random.Generator) -> Non
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
 @pytest.mark.parametrize("release", RELEASES)
-def test_both_ways(release: str, tmp_path: Path) -> None:
+def test_tables_0_1_are_read_in_both_directions_by_old_releases(
+    release: str, tmp_path: Path
+) -> None:
     assert Path(interpreter(release)).exists(), "`make test-all` installs the old releases"
     with Oracle.start(release, tmp_path) as oracle:
         _both_ways(oracle, tmp_path)

@@ -1,4 +1,4 @@
-"""Packed structs, whose fields have one column together: parts of them are asked for."""
+"""Packed structs, which have one column for all fields: projections of some fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structs of which a data file has only some fields: appended without, or added later."""
+"""Structs with missing fields in a data file: appended without them, or added later."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def _same(uri: str) -> None:
     ],
 )
 @pytest.mark.parametrize("name", APPENDS)
-def test_appended_without_some_fields(name: str, version: Any, writer: Any, tmp_path: Path) -> None:
+def test_append_of_structs_with_missing_fields(
+    name: str, version: Any, writer: Any, tmp_path: Path
+) -> None:
     schema, plain, nulls = APPENDS[name]
     with_nulls = version != "2.0"  # which has no NULL structs
     uri = str(tmp_path / "t")
@@ -98,7 +100,7 @@ ADDED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", ADDED)
-def test_fields_that_lie_in_other_files(name: str, tmp_path: Path) -> None:
+def test_struct_fields_added_by_pylance_in_other_files_are_read(name: str, tmp_path: Path) -> None:
     """Only 2.2 lets the oracle add a field to a struct."""
     uri = str(tmp_path / "t")
     table = pa.Table.from_pylist([*FULL, *NULLS, *FULL], SCHEMA)

@@ -77,7 +77,7 @@ def test_parts_of_nested_columns(tmp_path: Path, writer: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("writer", [pennon, lance])
-def test_parts_of_packed_rows(tmp_path: Path, writer: ModuleType) -> None:
+def test_projections_of_variable_width_packed_structs(tmp_path: Path, writer: ModuleType) -> None:
     """Pylance does not find the fields of a packed struct in rows of any width."""
     uri = str(tmp_path / "t.lance")
     writer.write_dataset(TABLE, uri, data_storage_version="2.2")
@@ -93,7 +93,7 @@ def test_parts_of_packed_rows(tmp_path: Path, writer: ModuleType) -> None:
         lance.dataset(uri).to_table(columns=["p.k"])
 
 
-def test_packed_rows_that_are_all_null(tmp_path: Path) -> None:
+def test_packed_struct_page_of_nulls_is_read_by_both(tmp_path: Path) -> None:
     """Rows of any width that are all NULL are a page of levels, also in lists: pylance reads no other."""
     field = pa.field("c", pa.list_(pa.field("item", ROW, metadata=PACKED)))
     table = pa.table(
@@ -150,7 +150,7 @@ def test_maps_of_sorted_keys_are_refused_by_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["list", "map"])
-def test_fixed_size_lists_of_structs_in_lists_nobody_reads(tmp_path: Path, name: str) -> None:
+def test_fixed_size_lists_of_structs_within_lists_are_refused(tmp_path: Path, name: str) -> None:
     items = pa.list_(POINT, 2)
     kind: pa.DataType = pa.list_(items)
     row: list[Any] = [[_point(0)] * 2]
@@ -176,7 +176,7 @@ NO_BYTES: dict[str, pa.Array] = {
 
 
 @pytest.mark.parametrize("name", NO_BYTES)
-def test_values_of_no_bytes(tmp_path: Path, name: str) -> None:
+def test_zero_width_values_need_file_version_2_2(tmp_path: Path, name: str) -> None:
     """2.2 has a page for them, older versions have none that pylance reads: those refuse them."""
     table = pa.table({"id": range(6), "c": NO_BYTES[name]})
     for writer in (pennon, lance):

@@ -1,4 +1,4 @@
-"""Data files of the oracle, read by us: every type, and never more than two requests a row."""
+"""Point reads of 2.0 files of pylance: every type, at most two requests a row."""
 
 from __future__ import annotations
 

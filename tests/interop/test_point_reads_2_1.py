@@ -1,4 +1,4 @@
-"""Files of 2.1 and 2.2 by the oracle: every type costs two rounds for a row at most, then one."""
+"""Point reads of 2.1 and 2.2 files of pylance: every type, at most two rounds for a row, then one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_a_row_costs_two_rounds_then_one(
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_wide_values(newest: Oracle, tmp_path: Path, version: str) -> None:
+def test_point_read_rounds_and_bytes_of_wide_values(
+    newest: Oracle, tmp_path: Path, version: str
+) -> None:
     """Vectors take one round and not a byte too many; long text two, its own bytes and two ends."""
     store = CountingStore(open_store(tmp_path))
     vectors = pa.FixedSizeListArray.from_arrays(

@@ -57,7 +57,9 @@ def test_random_2_0_of_pylance_is_read(oracle: Oracle, seeds: range, folder: Pat
 
 
 @blocks
-def test_rows_that_the_oracle_deletes_are_gone(oracle: Oracle, seeds: range, folder: Path) -> None:
+def test_random_2_0_rows_deleted_by_pylance_are_skipped(
+    oracle: Oracle, seeds: range, folder: Path
+) -> None:
     found = []
     for case in _cases(oracle, seeds):
         if case.seed % DELETE_EVERY or not case.table.num_rows:

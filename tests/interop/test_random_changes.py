@@ -1,4 +1,4 @@
-"""Random tables, changed by Pennon and pylance in turns: values of all types stay what they are.
+"""Random tables, changed by Pennon and pylance in turns, keep values of all types.
 
 The model says, for each key and column, which row of the seed's table the value is from.
 """
@@ -171,11 +171,11 @@ def follow(seed: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", FAST)
-def test_values_stay(seed: int, tmp_path: Path) -> None:
+def test_random_changes_keep_values(seed: int, tmp_path: Path) -> None:
     follow(seed, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SLOW)
-def test_values_of_many_types_stay(seed: int, tmp_path: Path) -> None:
+def test_random_changes_keep_values_with_many_seeds(seed: int, tmp_path: Path) -> None:
     follow(seed, tmp_path)

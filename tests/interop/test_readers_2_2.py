@@ -1,4 +1,4 @@
-"""What a release from 1.0.4 on reads rightly in a file of the newest at version 2.2, it reads in ours.
+"""Releases of pylance from 1.0.4 on read Pennon's 2.2 files as well as those of the newest release.
 
 The newest writes 2.2 if it is not told otherwise; releases before it knew some of the version's pages, or
 none.  So the same table is written by both, and ours may fail only where the oracle's does: in one page
@@ -46,7 +46,9 @@ Written = tuple[str, pa.Table, list[Read], Path, Path]
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_nested_tables(oracles: dict[str, Oracle], first: int, folder: Path) -> None:
+def test_nested_2_2_tables_are_read_by_old_releases(
+    oracles: dict[str, Oracle], first: int, folder: Path
+) -> None:
     _check(oracles, _nested(oracles[NEWEST], range(first, first + BLOCK), folder))
 
 
@@ -62,7 +64,9 @@ def test_nested_tables_in_small_pages(oracles: dict[str, Oracle], first: int, fo
 
 @pytest.mark.parametrize("rows", [9, 1030])
 @pytest.mark.parametrize("nulls", NULLS)
-def test_every_type(oracles: dict[str, Oracle], nulls: str, rows: int, folder: Path) -> None:
+def test_every_type_at_2_2_is_read_by_old_releases(
+    oracles: dict[str, Oracle], nulls: str, rows: int, folder: Path
+) -> None:
     _check(oracles, _of_a_type_each(oracles[NEWEST], nulls, rows, folder))
 
 

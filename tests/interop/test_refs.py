@@ -1,4 +1,4 @@
-"""Tags, branches, clones and deltas: what one library makes, both read, and both go on with."""
+"""Tags, branches, clones and deltas of one library are read and continued by both."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def uri(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("writer", BOTH)
-def test_both_show_the_same_tags(uri: str, writer: ModuleType) -> None:
+def test_tag_listings_equal_pylance(uri: str, writer: ModuleType) -> None:
     dataset = writer.dataset(uri)
     dataset.tags.create("first", 1)
     dataset.tags.create("here")
@@ -79,7 +79,7 @@ def test_both_show_the_same_tags(uri: str, writer: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_the_oracle_refuses_are_refused(uri: str, name: str) -> None:
+def test_tag_and_branch_names_refused_by_pylance_are_refused(uri: str, name: str) -> None:
     """As the same builtin error; a name of a tag or branch never leads out of its folder."""
     shutil.copytree(uri, f"{uri}.copy")
     outcomes = []
@@ -95,7 +95,7 @@ def test_names_that_the_oracle_refuses_are_refused(uri: str, name: str) -> None:
     assert {path.name for path in Path(uri).parent.iterdir()} == {"t.lance", "t.lance.copy"}
 
 
-def test_errors_are_the_oracles(uri: str) -> None:
+def test_tag_and_branch_errors_have_the_classes_of_pylance(uri: str) -> None:
     dataset = pennon.dataset(uri)
     dataset.tags.create("t", 1)
     dataset.create_branch("b")
@@ -120,7 +120,9 @@ def test_errors_are_the_oracles(uri: str) -> None:
 
 @pytest.mark.parametrize("appender", BOTH)
 @pytest.mark.parametrize("maker", BOTH)
-def test_branches(uri: str, maker: ModuleType, appender: ModuleType) -> None:
+def test_branches_are_read_and_changed_by_both(
+    uri: str, maker: ModuleType, appender: ModuleType
+) -> None:
     """A branch of one library is read, appended to, deleted from and branched by the other."""
     branch = maker.dataset(uri).create_branch("dev/one", 1)
     assert (branch.version, _values(branch)) == (1, list(range(10)))
@@ -147,7 +149,7 @@ def test_branches(uri: str, maker: ModuleType, appender: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("maker", BOTH)
-def test_a_branch_that_others_stand_on_is_not_dropped(uri: str, maker: ModuleType) -> None:
+def test_branch_with_child_branch_or_tag_is_not_deleted(uri: str, maker: ModuleType) -> None:
     main = maker.dataset(uri)
     main.create_branch("dev").create_branch("dev/sub")
     maker.write_dataset(_table(50), main.checkout_version(("dev/sub", None)), mode="append")
@@ -191,7 +193,9 @@ def test_a_branch_without_its_name_is_finished(uri: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("reference", [1, "tagged", ("dev", None), (None, None)])
 @pytest.mark.parametrize("maker", BOTH)
-def test_shallow_clones(uri: str, tmp_path: Path, maker: ModuleType, reference: Any) -> None:
+def test_shallow_clones_are_read_and_changed_by_both(
+    uri: str, tmp_path: Path, maker: ModuleType, reference: Any
+) -> None:
     source = maker.dataset(uri)
     pennon.write_dataset(_table(40), source.create_branch("dev").uri, mode="append")
     source.tags.create("tagged", 2)
@@ -213,7 +217,7 @@ def test_shallow_clones(uri: str, tmp_path: Path, maker: ModuleType, reference: 
     assert _values(lance.dataset(uri)) == list(range(20))
 
 
-def test_files_outside_of_the_root_are_read_for_who_trusts_their_place(
+def test_shallow_clone_files_are_read_from_trusted_bases_only(
     uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = str(tmp_path / "clone.lance")
@@ -243,7 +247,9 @@ def test_a_branch_moves_with_its_table(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("maker", BOTH)
-def test_deep_clones(uri: str, tmp_path: Path, maker: ModuleType) -> None:
+def test_deep_clones_are_read_and_changed_by_both(
+    uri: str, tmp_path: Path, maker: ModuleType
+) -> None:
     source = maker.dataset(uri)
     source.delete("a = 3 OR a = 15")
     branch = source.create_branch("dev")
@@ -260,7 +266,7 @@ def test_deep_clones(uri: str, tmp_path: Path, maker: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("stable", [True, False])
-def test_restores_and_deltas(tmp_path: Path, stable: bool) -> None:
+def test_restores_and_deltas_equal_pylance(tmp_path: Path, stable: bool) -> None:
     """The same operations by both; the same rows made, changed and gone between any two versions."""
     seen: list[list[Any]] = []
     for module in BOTH:
@@ -298,7 +304,7 @@ def _rows(reader: Any) -> Any:
 
 
 @pytest.mark.parametrize("reader", BOTH)
-def test_versions_of_rows_are_columns(tmp_path: Path, reader: ModuleType) -> None:
+def test_row_version_columns_in_projection_and_filter(tmp_path: Path, reader: ModuleType) -> None:
     uri = str(tmp_path / "t")
     pennon.write_dataset(_table(0), uri, enable_stable_row_ids=True)
     lance.write_dataset(_table(10), uri, mode="append")

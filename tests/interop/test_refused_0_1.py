@@ -1,4 +1,4 @@
-"""Types that version 0.1 cannot hold: the oracle refuses them, or cannot read what it wrote."""
+"""Types that version 0.1 cannot hold: pylance refuses them, or cannot read its own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of pylance in an object store: what of a fragment is asked for at once."""
+"""Requests for tables of pylance in an object store: the parts of a fragment that are read at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_files_and_deletions_of_a_fragment_are_asked_for_at_once(folder: Path) -> None:
+def test_data_and_deletion_files_are_requested_concurrently(folder: Path) -> None:
     expected = lance.dataset(folder).to_table()
     opening = Meeting(far_away(folder), 4, ("data/", "_deletions/"), once=True)
     assert opened(opening).to_table() == expected

@@ -1,4 +1,4 @@
-"""A version of a table in place of another table: pylance reads it, and goes on with it."""
+"""Replace a table by a version of another table: pylance reads and continues it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def uris(tmp_path: Path) -> tuple[str, str]:
 
 @pytest.mark.parametrize("stable", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_a_version_takes_the_place_of_a_table(
+def test_replace_by_clone_is_read_by_pylance(
     uris: tuple[str, str], shallow: bool, stable: tuple[bool, bool]
 ) -> None:
     one, other = uris
@@ -77,7 +77,7 @@ def test_a_version_takes_the_place_of_a_table(
 
 
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_a_clone_takes_the_place_of_its_source(uris: tuple[str, str], shallow: bool) -> None:
+def test_replace_of_source_by_its_clone(uris: tuple[str, str], shallow: bool) -> None:
     """It names files of both; none of them becomes another table's."""
     one, other = uris
     pennon.write_dataset(pa.table({"n": range(6)}), one, max_rows_per_file=3)
@@ -90,7 +90,7 @@ def test_a_clone_takes_the_place_of_its_source(uris: tuple[str, str], shallow: b
 
 @pytest.mark.parametrize("is_root", [True, False], ids=["table", "folder"])
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_files_of_other_places_come_along(
+def test_replace_by_clone_keeps_files_of_base_paths(
     uris: tuple[str, str], tmp_path: Path, shallow: bool, is_root: bool
 ) -> None:
     """They lie in a folder ``data`` of such a place, or in the place itself."""

@@ -17,7 +17,7 @@ from pennon.fragment import RowIdMeta, RowIdSequence
 from pennon.table.fragment import ExternalFile
 
 
-def test_sequences() -> None:
+def test_row_id_sequence_values_and_errors() -> None:
     ids = RowIdSequence([7, 12, 3])
     assert (list(ids), len(ids), repr(ids)) == ([7, 12, 3], 3, "RowIdSequence([7, 12, 3])")
     assert ids.to_pyarrow() == pa.array([7, 12, 3], pa.uint64())

@@ -1,4 +1,4 @@
-"""Tables in a bucket: what Pennon writes pylance reads, and the other way round; and the requests."""
+"""Tables in a bucket, written and read by Pennon and pylance; and their requests."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_first_row_costs_five_requests(s3: S3Server, uri: str, version: Any)
     assert len(asked(s3)) <= 2
 
 
-def test_an_append_of_one_file(s3: S3Server, uri: str) -> None:
+def test_s3_append_of_one_file_counts_requests(s3: S3Server, uri: str) -> None:
     """Planned on the newest version, committed on the newest version: each is looked for once."""
     options = s3.options
     pennon.write_dataset(ROWS.slice(0, 10), uri, storage_options=options)

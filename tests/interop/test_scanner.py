@@ -1,4 +1,4 @@
-"""Options of scans, with the oracle: the same rows, in the same order."""
+"""Options of scans beside pylance: the same rows, in the same order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _random_scan(chance: random.Random) -> dict[str, Any]:
     return {name: value for name, value in scan.items() if value is not None}
 
 
-def test_random_scans(newest: Oracle, uri: str) -> None:
+def test_random_scan_options_equal_pylance(newest: Oracle, uri: str) -> None:
     chance = random.Random(4)
     scans = [_random_scan(chance) for _ in range(250)]
     compared = 0
@@ -100,7 +100,7 @@ ORDERINGS: list[list[list[Any]]] = [
 @pytest.mark.parametrize(
     "bounds", [{}, {"limit": 9}, {"limit": 5, "offset": 20}, {"offset": 200}, {"filter": "i32 > 1"}]
 )
-def test_order(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
+def test_order_by_equals_pylance(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
     """Rows that are equal may come in any order there, so only what they are sorted by is compared."""
     scans = [
         {"columns": [name for name, *_ in keys], "order_by": keys, **bounds} for keys in ORDERINGS
@@ -110,7 +110,7 @@ def test_order(newest: Oracle, uri: str, bounds: dict[str, Any]) -> None:
         assert difference(ours, theirs) is None, scan
 
 
-def test_order_by_what_is_not_shown(uri: str) -> None:
+def test_order_by_column_outside_the_projection(uri: str) -> None:
     """The oracle cannot do it."""
     dataset = pennon.dataset(uri)
     for limit in (None, 11):
@@ -128,7 +128,7 @@ def test_order_by_what_is_not_shown(uri: str) -> None:
         assert {batch.num_rows for batch in batches[:-1]} == {4}
 
 
-def test_no_order(uri: str) -> None:
+def test_invalid_order_by_is_refused(uri: str) -> None:
     dataset = pennon.dataset(uri)
     for column in ("li", "st"):
         with pytest.raises(UnsupportedError, match="cannot be sorted"):
@@ -141,7 +141,9 @@ def test_no_order(uri: str) -> None:
 
 @pytest.mark.parametrize("filter", [None, "i32 > 1", "i64 = 13"])
 @pytest.mark.parametrize("bounds", [{}, {"limit": 30, "offset": 80}])
-def test_deleted_rows(newest: Oracle, uri: str, filter: str | None, bounds: dict[str, int]) -> None:
+def test_include_deleted_rows_equals_pylance(
+    newest: Oracle, uri: str, filter: str | None, bounds: dict[str, int]
+) -> None:
     """Where the filter is first, the oracle refuses what ours does, unless all columns are early."""
     options: dict[str, Any] = {"include_deleted_rows": True, **bounds}
     options |= {"filter": filter, "late_materialization": False} if filter else {}
@@ -167,7 +169,7 @@ def _refused(dataset: LanceDataset, **options: Any) -> str:
     return str(caught.value)
 
 
-def test_options_that_make_no_sense(uri: str) -> None:
+def test_scanner_with_contradictory_options_is_refused(uri: str) -> None:
     dataset = pennon.dataset(uri)
     assert "with_row_id" in _refused(dataset, include_deleted_rows=True)
     assert "together" in _refused(dataset, strict_batch_size=True, batch_size_bytes=100)

@@ -185,7 +185,7 @@ class Shared:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_changed_by_turns(seed: int, tmp_path: Path) -> None:
+def test_shared_table_changed_in_turn_with_pylance(seed: int, tmp_path: Path) -> None:
     shared = Shared(seed, tmp_path / "t")
     first = [shared.append, shared.update, shared.delete, shared.merge, shared.add, shared.alter]
     then = [shared.copy, shared.compact, shared.restore, shared.patch, shared.drop, shared.join]

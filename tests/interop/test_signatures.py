@@ -1,4 +1,4 @@
-"""What pylance's functions and methods take by name, ours take by the same name."""
+"""Functions and methods have the parameter names of pylance."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def test_signatures_have_the_parameter_names_of_pylance() -> None:
         (lance.file.LanceFileWriter.__init__, pennon.file.LanceFileWriter.__init__),
     ],
 )
-def test_no_option_of_pylance_is_called_misspelt(theirs: Any, ours: Any) -> None:
+def test_unsupported_options_of_pylance_are_named_in_errors(theirs: Any, ours: Any) -> None:
     for name in named(theirs) - named(ours):
         with pytest.raises(UnsupportedError, match=f"'{name}' is not supported yet"):
             refuse({name: "set"}, ours)
 
 
-def test_the_names_work() -> None:
+def test_keyword_names_of_pylance_are_accepted() -> None:
     made = pennon.write_dataset(rows := pa.table({"id": [1, 2]}), "memory://signatures")
     ids = RowIdSequence(row_ids=[3, 1])
     meta = ids.to_inline_metadata()
@@ -117,7 +117,7 @@ def test_the_names_work() -> None:
     assert "b" in named(BlobFile.readinto)
 
 
-def test_a_conflict_says_whether_to_try_again() -> None:
+def test_conflict_errors_have_retryable_flag() -> None:
     for error in (CommitConflictError, LanceCommitConflictError):
         assert error("taken").retryable
         assert not error("taken", retryable=False).retryable

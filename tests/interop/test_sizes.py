@@ -1,4 +1,4 @@
-"""Files no larger than the oracle's, for the columns of format-facts 0.2 at file version 2.0."""
+"""Files no larger than pylance's, for the columns of format-facts 0.2 at file version 2.0."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _file_bytes(uri: Path) -> int:
     return sum(path.stat().st_size for path in (uri / "data").glob("*.lance"))
 
 
-def test_our_files_are_no_larger(
+def test_files_2_0_are_no_larger_than_those_of_pylance(
     columns: dict[str, tuple[pa.Array, dict[str, str] | None]], newest: Oracle, folder: Path
 ) -> None:
     ratios = {}

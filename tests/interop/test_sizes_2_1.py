@@ -1,4 +1,4 @@
-"""Files of versions 2.1 and 2.2 no larger than the oracle's: every row of format-facts 0.2, and the bench's groups.
+"""Files of 2.1 and 2.2 no larger than pylance's: every row of format-facts 0.2, and the bench's groups.
 
 A ratio is our bytes over pylance 14.0.2's, of one data file with the same rows.
 """
@@ -100,7 +100,7 @@ def _more_columns() -> dict[str, pa.Array]:
 
 
 @versions
-def test_rows_of_the_table(newest: Oracle, version: str, folder: Path) -> None:
+def test_file_sizes_2_1_of_documented_columns(newest: Oracle, version: str, folder: Path) -> None:
     rng = np.random.default_rng(6)
     zstd = {"lance-encoding:compression": "zstd"}
     more = {
@@ -118,7 +118,7 @@ def test_rows_of_the_table(newest: Oracle, version: str, folder: Path) -> None:
 
 
 @versions
-def test_more_columns(newest: Oracle, version: str, folder: Path) -> None:
+def test_file_sizes_2_1_of_more_columns(newest: Oracle, version: str, folder: Path) -> None:
     ratios = {}
     for name, array in _more_columns().items():
         for rows in (len(array), 1000, 20):
@@ -128,13 +128,15 @@ def test_more_columns(newest: Oracle, version: str, folder: Path) -> None:
 
 @versions
 @pytest.mark.parametrize("group", GROUPS)
-def test_groups_of_the_bench(group: str, version: str, newest: Oracle, folder: Path) -> None:
+def test_file_sizes_2_1_of_benchmark_groups(
+    group: str, version: str, newest: Oracle, folder: Path
+) -> None:
     make, rows = GROUPS[group].make, GROUPS[group].rows
     table = make(rows // 20, np.random.default_rng(2013))
     assert _ratio(newest, table, folder, version) <= LARGEST_RATIO
 
 
-def test_random_tables_of_2_2(newest: Oracle, folder: Path) -> None:
+def test_file_sizes_2_2_of_random_tables(newest: Oracle, folder: Path) -> None:
     """On the average much smaller, and none above the oracle's that is worth a word."""
     logs = []
     for seed in range(60):

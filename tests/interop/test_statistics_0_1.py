@@ -1,4 +1,4 @@
-"""Statistics of version 0.1, value by value, with those that the oracle writes of the same columns."""
+"""Statistics of version 0.1, value by value, beside those that pylance writes of the same columns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def table_of(seed: int) -> pa.Table:
         pytest.param(range(FAST, TABLES), id="the rest", marks=pytest.mark.slow),
     ],
 )
-def test_the_same_statistics(newest: Oracle, seeds: range, tmp_path: Path) -> None:
+def test_statistics_0_1_equal_pylance(newest: Oracle, seeds: range, tmp_path: Path) -> None:
     """240 columns, and 576 with the slow ones."""
     compared = 0
     for seed in seeds:
@@ -157,7 +157,7 @@ def statistics_of(uri: Path) -> dict[str, list[Any]]:
 
 
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_the_greatest_text_is_not_missed(newest: Oracle, tmp_path: Path) -> None:
+def test_statistics_0_1_bound_of_long_texts_keeps_matches(newest: Oracle, tmp_path: Path) -> None:
     """The oracle's bound is below a value, and it does not find that; Pennon does, in both files."""
     table = pa.table({"x": ["a" * 63 + "0", "a" * 63 + "\x80"]})
     newest.write(tmp_path / "t", table, data_storage_version="legacy")

@@ -1,4 +1,4 @@
-"""What Pennon and pylance say of the size of a table, and of one that is to be dropped."""
+"""Table sizes and the drop of a table, beside pylance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA = pa.table(
 
 
 @pytest.mark.parametrize("version", ["0.1", "2.0", "2.1", "2.2"])
-def test_statistics(tmp_path: Path, version: Any) -> None:
+def test_dataset_stats_equal_pylance(tmp_path: Path, version: Any) -> None:
     uri = str(tmp_path / "t")
     made = lance.write_dataset(DATA, uri, data_storage_version=version, max_rows_per_file=1500)
     made.delete("a < 3")
@@ -40,7 +40,7 @@ def test_statistics(tmp_path: Path, version: Any) -> None:
 
 
 @pytest.mark.parametrize("lib", [lance, pennon])
-def test_drops(tmp_path: Path, lib: Any) -> None:
+def test_drop_of_table_and_foreign_folder_as_in_pylance(tmp_path: Path, lib: Any) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(DATA, uri).create_branch("trial")
     lib.LanceDataset.drop(uri)

@@ -43,7 +43,7 @@ def test_tables_with_a_nested_table_are_read(tmp_path: Path, steps: str) -> None
     assert table.count_rows(filter="b IS NULL") == 2
 
 
-def test_row_ids_that_the_release_wrote_wrongly_are_an_error(tmp_path: Path) -> None:
+def test_row_id_sequence_too_short_after_old_compaction_is_an_error(tmp_path: Path) -> None:
     """Its compaction of deleted rows leaves fewer row ids than rows; other columns can be read."""
     table = pennon.dataset(written(tmp_path, "delete", "compact"))
     assert table.to_table(columns=["id"])["id"].to_pylist() == [2, 3, 4, 5, 7]

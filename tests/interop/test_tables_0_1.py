@@ -1,4 +1,4 @@
-"""Tables of version 0.1, as pylance reads and validates what Pennon commits, and the other way round."""
+"""Tables of version 0.1: pylance reads and validates the commits of Pennon, and the reverse."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_append_with_columns_in_another_order(tmp_path: Path, order: list[str
 
 
 @pytest.mark.parametrize("path", ["id", "s.a", "s.b", "l.item"])
-def test_rows_written_after_a_cast(tmp_path: Path, path: str) -> None:
+def test_append_after_cast_at_0_1(tmp_path: Path, path: str) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(ROWS, uri, data_storage_version="legacy")
     pennon.dataset(uri).alter_columns({"path": path, "data_type": pa.int32()})
@@ -79,7 +79,7 @@ def _with_ids(manifest: Manifest, ids: list[int]) -> Manifest:
     return replace(manifest, fragments=(*first, replace(last, files=(damaged,))))
 
 
-def test_ids_out_of_order_are_read_told_and_repaired(tmp_path: Path) -> None:
+def test_field_ids_out_of_order_are_read_reported_and_repaired(tmp_path: Path) -> None:
     """Pennon wrote such tables for a while: the bytes are good, the entry has the order of the data."""
     uri = str(tmp_path / "t.lance")
     rows = ROWS.select(["id", "k"])
@@ -101,7 +101,7 @@ def test_ids_out_of_order_are_read_told_and_repaired(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [[0, 1, 2], [-2, 1, 2], [0, -2, 2], [-2, -2, 2]])
-def test_both_find_ids_with_tombstones_whole(tmp_path: Path, ids: list[int]) -> None:
+def test_field_ids_with_tombstones_are_valid_in_both(tmp_path: Path, ids: list[int]) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1], "b": [2], "c": [3]})
     pennon.write_dataset(rows, uri, data_storage_version="legacy")
@@ -111,7 +111,7 @@ def test_both_find_ids_with_tombstones_whole(tmp_path: Path, ids: list[int]) -> 
 
 
 @pytest.mark.parametrize("ids", [[1, 0, 2], [0, 2, 1], [0, 1, 1], [2, -2, 1], [0, -2, 0]])
-def test_both_refuse_ids_out_of_order(tmp_path: Path, ids: list[int]) -> None:
+def test_field_ids_out_of_order_are_refused_by_both(tmp_path: Path, ids: list[int]) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1], "b": [2], "c": [3]})
     pennon.write_dataset(rows, uri, data_storage_version="legacy")
@@ -135,7 +135,7 @@ def _empty_then_rows(uri: str) -> None:
     pennon.write_dataset(_colors([1, 2], ["red", "blue"]), uri, mode="append")
 
 
-def test_rows_of_a_table_that_was_made_empty(tmp_path: Path) -> None:
+def test_rows_written_after_empty_create_keep_the_dictionary(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     _empty_then_rows(uri)
     assert [row["c"] for row in _both_read(uri)] == ["red", "blue"]
@@ -152,7 +152,7 @@ def test_rows_of_a_table_that_was_made_empty(tmp_path: Path) -> None:
     ]
 
 
-def test_a_merge_into_a_table_that_was_made_empty(tmp_path: Path) -> None:
+def test_merge_insert_into_empty_table_writes_the_dictionary(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(_colors([], []), uri, data_storage_version="legacy")
     merge = pennon.dataset(uri).merge_insert("k")
@@ -160,7 +160,7 @@ def test_a_merge_into_a_table_that_was_made_empty(tmp_path: Path) -> None:
     assert [row["c"] for row in _both_read(uri)] == ["red"]
 
 
-def test_a_dictionary_that_was_left_out_comes_back(tmp_path: Path) -> None:
+def test_validate_repairs_a_missing_dictionary(tmp_path: Path) -> None:
     """Pennon wrote such tables for a while."""
     uri = str(tmp_path / "t.lance")
     _empty_then_rows(uri)
@@ -172,7 +172,7 @@ def test_a_dictionary_that_was_left_out_comes_back(tmp_path: Path) -> None:
     assert [row["c"] for row in _both_read(uri)] == ["red", "blue"]
 
 
-def test_an_append_to_a_table_whose_dictionary_was_left_out(tmp_path: Path) -> None:
+def test_append_to_table_with_missing_dictionary_repairs_it(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     _empty_then_rows(uri)
     _damaged(uri, lambda manifest: replace(manifest, dictionaries={}, fields_wire=None))
@@ -180,7 +180,7 @@ def test_an_append_to_a_table_whose_dictionary_was_left_out(tmp_path: Path) -> N
     assert [row["c"] for row in _both_read(uri)] == ["red", "blue", "blue"]
 
 
-def test_two_writers_that_bring_a_dictionary_each(tmp_path: Path) -> None:
+def test_concurrent_appends_with_different_dictionaries_conflict(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(_colors([], []), uri, data_storage_version="legacy")
     early = pennon.dataset(uri)
@@ -198,7 +198,7 @@ def test_two_writers_that_bring_a_dictionary_each(tmp_path: Path) -> None:
 # --- sizes ----------------------------------------------------------------------------------------
 
 
-def test_sizes_that_an_old_release_states_wrong(tmp_path: Path) -> None:
+def test_wrong_file_sizes_of_old_release_are_read_and_repaired(tmp_path: Path) -> None:
     """Lance 1.0.4 counts what was written when it closed the file, and forgets the rest (59 of 635 bytes)."""
     uri = str(tmp_path / "t.lance")
     rows = ROWS.select(["id", "k"])
@@ -221,7 +221,7 @@ def test_sizes_that_an_old_release_states_wrong(tmp_path: Path) -> None:
     assert _both_read(uri) == rows.to_pylist()
 
 
-def test_a_dictionary_stays_when_the_empty_table_is_restored(tmp_path: Path) -> None:
+def test_restore_of_empty_version_keeps_the_dictionary(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     _empty_then_rows(uri)
     pennon.dataset(uri, version=1).restore()
@@ -250,7 +250,7 @@ def _words(*indices: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), words)
 
 
-def test_null_bytes_in_a_new_column(tmp_path: Path) -> None:
+def test_added_binary_column_with_nulls_at_0_1(tmp_path: Path) -> None:
     """A file holds them, but of a column that is added pylance refuses them in large binary values."""
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(pa.table({"k": [1, 2]}), uri, data_storage_version="legacy")

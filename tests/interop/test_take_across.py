@@ -90,7 +90,7 @@ def rows_of(seed: int) -> np.ndarray:
 
 
 @pytest.mark.usefixtures("_account")
-def test_rows_of_many_fragments(uri: str, spy: dict[str, bool]) -> None:
+def test_take_across_fragments_equals_arrow(uri: str, spy: dict[str, bool]) -> None:
     dataset = pennon.dataset(uri)
     for seed in range(12):
         rows = rows_of(seed)
@@ -101,7 +101,9 @@ def test_rows_of_many_fragments(uri: str, spy: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("columns", [["number"], ["number", "image"]])
-def test_many_rows_of_many_bytes(uri: str, spy: dict[str, bool], columns: list[str]) -> None:
+def test_take_across_fragments_of_wide_rows(
+    uri: str, spy: dict[str, bool], columns: list[str]
+) -> None:
     """More rows than a thread reads alone in any case."""
     dataset = pennon.dataset(uri)
     rows = np.random.default_rng(2).integers(0, ROWS, take.FEW_ROWS + 500)
@@ -110,7 +112,7 @@ def test_many_rows_of_many_bytes(uri: str, spy: dict[str, bool], columns: list[s
     assert not spy  # the file has too many bytes a row
 
 
-def test_many_rows_of_a_small_file(tmp_path: Path, spy: dict[str, bool]) -> None:
+def test_take_across_fragments_of_small_files(tmp_path: Path, spy: dict[str, bool]) -> None:
     table = TABLE.select(["number", "flag"])
     pennon.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=ROWS // FRAGMENTS)
     rows = np.random.default_rng(2).integers(0, ROWS, take.FEW_ROWS + 500)
@@ -119,7 +121,7 @@ def test_many_rows_of_a_small_file(tmp_path: Path, spy: dict[str, bool]) -> None
 
 
 @pytest.mark.usefixtures("_account")
-def test_deleted_rows_are_not_there(tmp_path: Path, spy: dict[str, bool]) -> None:
+def test_take_across_fragments_skips_deleted_rows(tmp_path: Path, spy: dict[str, bool]) -> None:
     path = str(tmp_path / "t.lance")
     pennon.write_dataset(TABLE, path, max_rows_per_file=ROWS // FRAGMENTS)
     lance.dataset(path).delete("number % 7 = 0")
@@ -133,7 +135,7 @@ def test_deleted_rows_are_not_there(tmp_path: Path, spy: dict[str, bool]) -> Non
     assert spy["number"]
 
 
-def test_addresses_in_any_order(uri: str) -> None:
+def test_take_across_fragments_by_address(uri: str) -> None:
     dataset = pennon.dataset(uri)
     per = ROWS // FRAGMENTS
     for seed in range(4):
@@ -149,7 +151,7 @@ def _damage(path: Path, spoil: Callable[[bytearray], None]) -> None:
     path.write_bytes(bytes(data))
 
 
-def test_one_damaged_file_names_itself(tmp_path: Path) -> None:
+def test_take_across_fragments_names_the_damaged_file(tmp_path: Path) -> None:
     path = tmp_path / "t.lance"
     table = TABLE.select(["number"])
     pennon.write_dataset(table, str(path), max_rows_per_file=ROWS // FRAGMENTS)

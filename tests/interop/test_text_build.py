@@ -1,4 +1,4 @@
-"""Full-text indices that Pennon makes: pylance finds what Pennon finds, with the same scores."""
+"""Full-text indices that Pennon makes: pylance and Pennon find the same rows with the same scores."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def answers(folder: str, query: tuple[Any, ...], limit: int | None) -> list[dict
     [{"format_version": 1}, {}, {"format_version": 3}, {"block_size": 256}],
     ids=["1", "2", "3", "256"],
 )
-def test_both_find_the_same(
+def test_text_index_of_pennon_answers_as_in_pylance(
     tmp_path: Path, version: str, memory_limit: int | None, coding: dict[str, Any]
 ) -> None:
     folder = str(tmp_path / "t.lance")
@@ -110,7 +110,7 @@ def test_both_find_the_same(
 
 @pytest.mark.parametrize("makers", [[pennon], [pennon, lance]], ids=["alone", "in turns"])
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
-def test_random_histories(tmp_path: Path, number: int, makers: list[Any]) -> None:
+def test_text_index_in_random_histories(tmp_path: Path, number: int, makers: list[Any]) -> None:
     settings = SETTINGS[number]
     wrong = []
     for seed in range(number, 60, 20):
@@ -127,7 +127,7 @@ def test_random_histories(tmp_path: Path, number: int, makers: list[Any]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_many_histories(tmp_path: Path) -> None:
+def test_text_index_in_many_random_histories(tmp_path: Path) -> None:
     wrong = []
     for seed in range(200, 300):
         settings = SETTINGS[seed % len(SETTINGS)]
@@ -155,7 +155,9 @@ def test_many_histories(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_details_and_settings_are_those_of_pylance(tmp_path: Path, chosen: dict[str, Any]) -> None:
+def test_text_index_details_and_settings_equal_pylance(
+    tmp_path: Path, chosen: dict[str, Any]
+) -> None:
     segments: list[Any] = []
     said: list[Any] = []
     for module in (pennon, lance):
@@ -204,7 +206,9 @@ def test_details_and_settings_are_those_of_pylance(tmp_path: Path, chosen: dict[
     ],
     ids=str,
 )
-def test_both_refuse(tmp_path: Path, column: str, chosen: dict[str, Any]) -> None:
+def test_invalid_text_index_options_are_refused_as_in_pylance(
+    tmp_path: Path, column: str, chosen: dict[str, Any]
+) -> None:
     written(str(tmp_path / "t.lance"), pa.array(["quick fox"]))
     theirs: Any = lance.dataset(tmp_path / "t.lance")
     with pytest.raises((ValueError, TypeError, RuntimeError)) as known:
@@ -216,7 +220,7 @@ def test_both_refuse(tmp_path: Path, column: str, chosen: dict[str, Any]) -> Non
     assert not pennon.dataset(tmp_path / "t.lance").describe_indices()
 
 
-def test_items_of_lists(tmp_path: Path) -> None:
+def test_text_index_of_list_items(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array([["quick fox", "dog"], None, ["fox"], []], pa.list_(pa.string()))
     for module, door in DOORS:
@@ -240,7 +244,7 @@ def test_items_of_lists(tmp_path: Path) -> None:
     assert [each.name for each in plain.describe_indices()] == ["s_idx", "s_list_element_idx"]
 
 
-def test_lists_and_json_as_rows(tmp_path: Path) -> None:
+def test_text_index_of_lists_and_json(tmp_path: Path) -> None:
     documents = ['{"a": "quick fox", "n": [1, 2]}', None, '{"a": "fox", "b": {"c": true}}']
     lists = [["quick fox", None, "dog fox"], None, ["fox"]]
     table = pa.table(
@@ -273,7 +277,7 @@ def test_lists_and_json_as_rows(tmp_path: Path) -> None:
         assert mine == pytest.approx(known, rel=1e-6), (words, column)
 
 
-def test_no_text_at_all(tmp_path: Path) -> None:
+def test_text_index_of_null_and_empty_texts(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     dataset = written(folder, pa.array([None, ""], pa.string()))
     dataset.create_scalar_index("s", "INVERTED")
@@ -283,7 +287,7 @@ def test_no_text_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_an_index_without_rows(tmp_path: Path, *, stable: bool) -> None:
+def test_text_index_without_training_is_built_by_pylance(tmp_path: Path, *, stable: bool) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array(["quick fox", "dog", None])
     dataset = written(folder, values, enable_stable_row_ids=stable)
@@ -298,7 +302,7 @@ def test_an_index_without_rows(tmp_path: Path, *, stable: bool) -> None:
 
 
 @pytest.mark.parametrize("merger", [pennon, lance])
-def test_segments(tmp_path: Path, merger: Any) -> None:
+def test_text_index_segments_are_merged_by_both(tmp_path: Path, merger: Any) -> None:
     """Both merge and commit segments that Pennon made."""
     folder = str(tmp_path / "t.lance")
     values = pa.array(texts(random.Random(3)), pa.string())
@@ -322,7 +326,7 @@ def test_segments(tmp_path: Path, merger: Any) -> None:
         assert one[0] == pytest.approx(other[0], rel=1e-5)
 
 
-def test_prewarmed(tmp_path: Path) -> None:
+def test_text_index_prewarm_with_positions(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     dataset = written(folder, pa.array(["quick fox", "fox"]))
     dataset.create_scalar_index("s", "INVERTED", with_position=True)

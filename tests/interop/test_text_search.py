@@ -222,7 +222,7 @@ def difference(folder: str, seed: int, settings: dict[str, Any]) -> str | None:
 
 
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
-def test_random_texts_and_queries(tmp_path: Path, number: int) -> None:
+def test_text_search_of_random_texts_and_queries(tmp_path: Path, number: int) -> None:
     settings = SETTINGS[number]
     tables = Tables(number)
     folder = str(tmp_path / "t.lance")
@@ -233,7 +233,7 @@ def test_random_texts_and_queries(tmp_path: Path, number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_many_texts_and_queries(tmp_path: Path) -> None:
+def test_text_search_of_many_random_texts_and_queries(tmp_path: Path) -> None:
     wrong = []
     for seed in range(100, 140):
         settings = SETTINGS[seed % len(SETTINGS)]
@@ -245,7 +245,7 @@ def test_many_texts_and_queries(tmp_path: Path) -> None:
     assert wrong == []
 
 
-def test_without_an_index(tmp_path: Path) -> None:
+def test_text_search_without_index_beside_pylance(tmp_path: Path) -> None:
     """Pylance finds nothing of a phrase, and words as they are written; its scores are the same otherwise."""
     texts = ["the fox runs", "a fox", None, "quick brown Fox", "", "nobody"]
     lance.write_dataset(pa.table({"id": range(6), "s": texts}), tmp_path / "t.lance")
@@ -284,7 +284,7 @@ def test_phrases_with_slop(tmp_path: Path) -> None:
     assert is_close(mine[1], known[1])
 
 
-def test_near_words(tmp_path: Path) -> None:
+def test_text_search_with_fuzziness(tmp_path: Path) -> None:
     folder = tmp_path / "t.lance"
     lance.write_dataset(pa.table({"id": range(3), "s": ["hello world", "help", "hallo"]}), folder)
     lance.dataset(folder).create_scalar_index("s", "INVERTED", stem=False)

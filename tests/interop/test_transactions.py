@@ -1,4 +1,4 @@
-"""Transactions on the wire: either library reads what the other wrote, and shows the same."""
+"""Transactions on the wire: each library reads and shows those of the other."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def wire(uri: str) -> bytes:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("lib", [pennon, lance], ids=["ours", "theirs"])
-def test_both_show_the_same(uri: str, lib: Any, name: str) -> None:
+def test_transactions_are_shown_as_in_pylance(uri: str, lib: Any, name: str) -> None:
     if lib is lance and name == "reserve_fragments":
         lance.dataset(uri).optimize.compact_files()  # reserves, then rewrites
         shown = pennon.dataset(uri).read_transaction(VERSION + 1)
@@ -110,7 +110,7 @@ def test_both_show_the_same(uri: str, lib: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_parsing_loses_nothing(uri: str, name: str) -> None:
+def test_transaction_parsing_keeps_unknown_fields(uri: str, name: str) -> None:
     """Nor does what pylance does not know: the same message comes out of the value."""
     Writer(pennon if name == "reserve_fragments" else lance, uri).plan(name, 0)()
     data = wire(uri)
@@ -123,7 +123,7 @@ def test_parsing_loses_nothing(uri: str, name: str) -> None:
     assert transaction_pb2.Transaction.FromString(again) == message
 
 
-def test_the_newest_transactions(uri: str) -> None:
+def test_get_transactions_equals_pylance(uri: str) -> None:
     found = pennon.dataset(uri).get_transactions(3)
     assert [type(each.operation).__name__ for each in found] == ["Merge", "Append", "Append"]
     assert [each.uuid for each in found] == [
@@ -134,7 +134,7 @@ def test_the_newest_transactions(uri: str) -> None:
     assert pennon.dataset(uri).get_transactions(0) == []
 
 
-def test_batches(uri: str) -> None:
+def test_commit_batch_of_appends(uri: str) -> None:
     ops = pennon.LanceOperation
     new = [Writer(pennon, uri)._write(range(first, first + 3)) for first in (100, 200)]
     transactions = [pennon.Transaction(VERSION - n, ops.Append([f])) for n, f in enumerate(new)]
@@ -147,7 +147,7 @@ def test_batches(uri: str) -> None:
             pennon.LanceDataset.commit_batch(uri, wrong)
 
 
-def test_detached_versions(uri: str) -> None:
+def test_detached_versions_are_opened_by_both(uri: str) -> None:
     """They are no newest version, in no list, and both libraries open and continue them."""
     append = pennon.LanceOperation.Append([Writer(pennon, uri)._write(range(100, 103))])
     theirs = lance.LanceOperation.Append([Writer(lance, uri)._write(range(200, 203))])
@@ -178,7 +178,7 @@ def test_detached_versions_need_naming_scheme_v2(tmp_path: Path) -> None:
     assert made.count_rows() == 2
 
 
-def test_files_that_are_not_there(uri: str) -> None:
+def test_commit_of_missing_or_short_files_is_refused(uri: str) -> None:
     fragment = Writer(pennon, uri)._write(range(100, 103))
     operation = pennon.LanceOperation.Append([fragment])
     path = Path(uri) / "data" / str(fragment.files[0].path)
@@ -194,7 +194,7 @@ def test_files_that_are_not_there(uri: str) -> None:
     assert pennon.LanceDataset.commit(uri, operation, read_version=VERSION).count_rows() == 33
 
 
-def test_a_replacement_of_another_length(uri: str) -> None:
+def test_data_replacement_of_wrong_row_count_is_refused(uri: str) -> None:
     file = Writer(pennon, uri)._one_column(range(7))
     group = pennon.LanceOperation.DataReplacementGroup(1, file)
     operation = pennon.LanceOperation.DataReplacement([group])
@@ -202,7 +202,7 @@ def test_a_replacement_of_another_length(uri: str) -> None:
         pennon.LanceDataset.commit(uri, operation, read_version=VERSION)
 
 
-def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
+def test_commit_to_recreated_table_is_a_conflict(uri: str, base: Path) -> None:
     handle = pennon.dataset(uri)
     operation = pennon.LanceOperation.Append([Writer(pennon, uri)._write([100])])
     shutil.rmtree(uri)
@@ -213,7 +213,7 @@ def test_a_table_made_anew_is_another(uri: str, base: Path) -> None:
 
 
 @pytest.mark.parametrize("file_version", ["2.0", "2.1", "2.2"])
-def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: Any) -> None:
+def test_commit_of_fragments_of_pylance_keeps_field_ids(tmp_path: Path, file_version: Any) -> None:
     """Fragments that pylance wrote are committed under the field ids of their own footers, or refused."""
     uri, rows = str(tmp_path / "t"), pa.table({"a": [1], "b": [2], "c": [3], "s": [{"x": 4}]})
     lance.write_dataset(rows, uri, data_storage_version=file_version)
@@ -245,7 +245,7 @@ def test_fragments_of_pylance_keep_their_columns(tmp_path: Path, file_version: A
     assert made.to_table() == lance.dataset(uri).to_table() == new
 
 
-def test_merges_that_pylance_refuses_are_refused(tmp_path: Path) -> None:
+def test_merge_operations_refused_by_pylance_are_refused(tmp_path: Path) -> None:
     """Ids given anew, ids of dropped columns, new requirements; a merge that both accept is the same."""
     uri, rows = str(tmp_path / "t"), pa.table({"a": [1, None], "b": [2, 3], "c": [4, 5]})
     lance.write_dataset(rows, uri)
@@ -272,7 +272,7 @@ def test_merges_that_pylance_refuses_are_refused(tmp_path: Path) -> None:
         assert shown[0] == shown[1]
 
 
-def test_a_garbage_transaction_file(uri: str) -> None:
+def test_commit_over_unreadable_transaction_is_refused(uri: str) -> None:
     """A newer version whose transaction cannot be judged stands in the way, and says so."""
     commit = Writer(pennon, uri).plan("append", 0)
     Writer(pennon, uri).plan("update_config", 0)()

@@ -11,7 +11,7 @@ import pennon
 from tests.unit.io.s3_server import BUCKET, serving_s3
 
 
-def test_in_a_bucket() -> None:
+def test_compaction_and_clean_up_in_s3() -> None:
     with serving_s3() as s3:
         uri, options = f"s3://{BUCKET}/upkeep", s3.options
         for number in range(3):

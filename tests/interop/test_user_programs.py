@@ -1,4 +1,4 @@
-"""What users do with tables, told by programs: each says the same with pylance and with Pennon."""
+"""Programs of users print the same with pylance and with Pennon."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def upkeep(module: Any, uri: str) -> list[object]:
 
 
 @pytest.mark.parametrize("program", [curate, embed, backfill, travel, upkeep])
-def test_a_program_says_the_same(program: Program, tmp_path: Path) -> None:
+def test_user_program_output_equals_pylance(program: Program, tmp_path: Path) -> None:
     theirs = program(lance, str(tmp_path / "lance"))
     ours = program(pennon, str(tmp_path / "pennon"))
     assert ours == theirs

@@ -70,7 +70,7 @@ def two_tables(tmp_path: Path, table: VectorTable, version: str = "2.1") -> tupl
         for at, metric in enumerate(METRICS)
     ],
 )
-def test_finds_as_much_as_pylances_own(tmp_path: Path, kind: str, metric: str) -> None:
+def test_vector_index_recall_equals_pylance(tmp_path: Path, kind: str, metric: str) -> None:
     mine = []
     for seed in (1, 2):
         table = VectorTable.of(3000, seed)
@@ -93,7 +93,9 @@ def test_finds_as_much_as_pylances_own(tmp_path: Path, kind: str, metric: str) -
         for number, kind in enumerate(["float16", "float32", "float64"])
     ],
 )
-def test_types_and_versions(tmp_path: Path, kind: str, version: str) -> None:
+def test_vector_index_by_vector_type_and_file_version(
+    tmp_path: Path, kind: str, version: str
+) -> None:
     table = VectorTable.of(2000, seed=5, kind=kind)
     uri, _ = two_tables(tmp_path, table, version)
     right = table.nearest("l2", np.arange(2000))
@@ -105,7 +107,7 @@ def test_types_and_versions(tmp_path: Path, kind: str, version: str) -> None:
         assert "ANN" in plan.explain_plan(), index
 
 
-def test_bits(tmp_path: Path) -> None:
+def test_hamming_index_of_bits_equals_pylance(tmp_path: Path) -> None:
     table = VectorTable.of(2000, seed=6, kind="uint8")
     ours, theirs = two_tables(tmp_path, table)
     for dataset in (pennon.dataset(ours), lance.dataset(theirs)):
@@ -118,7 +120,7 @@ def test_bits(tmp_path: Path) -> None:
         assert found == right, row
 
 
-def test_lists_of_vectors(tmp_path: Path) -> None:
+def test_vector_index_of_lists_of_vectors(tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     kind = pa.list_(pa.list_(pa.float32(), 8))
     rows: list[Any] = [rng.normal(size=(rng.integers(0, 4), 8)).tolist() for _ in range(600)]
@@ -160,7 +162,9 @@ def lives() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("kind", "metric", "merged"), lives())
-def test_life_of_a_table(tmp_path: Path, kind: str, metric: str, merged: int | None) -> None:
+def test_vector_index_over_the_life_of_a_table(
+    tmp_path: Path, kind: str, metric: str, merged: int | None
+) -> None:
     table = VectorTable.of(4000, seed=3)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(0, 2000), uri, max_rows_per_file=700)
@@ -198,7 +202,7 @@ def check(uri: str, table: VectorTable, metric: str, alive: np.ndarray, least: f
     assert recall(near, right) > least
 
 
-def test_new_rows_of_dot_are_as_far_as_old_ones(tmp_path: Path) -> None:
+def test_dot_index_distances_of_appended_rows(tmp_path: Path) -> None:
     table = VectorTable.of(4000, seed=11)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(0, 2000), uri)
@@ -219,7 +223,7 @@ def test_new_rows_of_dot_are_as_far_as_old_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_in_turns_with_pylance(tmp_path: Path, *, stable: bool) -> None:
+def test_vector_index_built_in_turns_with_pylance(tmp_path: Path, *, stable: bool) -> None:
     """Codes of PQ are pylance's own here, whose training takes no seed."""
     table = VectorTable.of(4000, seed=21)
     uri = str(tmp_path / "t.lance")
@@ -250,7 +254,7 @@ def test_pylance_compacts_files_below_a_graph_made_by_pennon(tmp_path: Path, kin
     check(uri, table, "l2", np.arange(600), 0.5)
 
 
-def test_described_as_pylances_own(tmp_path: Path) -> None:
+def test_vector_index_description_equals_pylance(tmp_path: Path) -> None:
     table = VectorTable.of(2000, seed=8)
     ours, theirs = two_tables(tmp_path, table)
     for kind in KINDS:
@@ -279,7 +283,7 @@ def test_described_as_pylances_own(tmp_path: Path) -> None:
             assert {key: known[key] for key in right} == right
 
 
-def test_segments_made_apart(tmp_path: Path) -> None:
+def test_vector_segments_built_per_fragment_merge(tmp_path: Path) -> None:
     table = VectorTable.of(4000, seed=14)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(), uri, max_rows_per_file=1000)
@@ -308,7 +312,7 @@ def test_segments_made_apart(tmp_path: Path) -> None:
         dataset.merge_existing_index_segments([segments[0], apart])
 
 
-def test_too_few_vectors(tmp_path: Path) -> None:
+def test_vector_index_of_too_few_vectors(tmp_path: Path) -> None:
     table = VectorTable.of(300, seed=2)
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(table.table(0, 200), uri)
@@ -326,7 +330,7 @@ def test_too_few_vectors(tmp_path: Path) -> None:
     assert [each.num_rows_indexed for each in lance.dataset(uri).describe_indices()] == [0, 300]
 
 
-def test_deterministic_for_a_seed(tmp_path: Path) -> None:
+def test_vector_index_is_deterministic_for_a_seed(tmp_path: Path) -> None:
     table = VectorTable.of(3000, seed=17)
     uris = [str(tmp_path / name) for name in ("one.lance", "two.lance")]
     contents = []
@@ -393,7 +397,7 @@ def test_vector_build_with_wrong_arguments_fails_like_pylance(tmp_path: Path, nu
     assert pennon.dataset(ours).version == 1
 
 
-def test_names(tmp_path: Path) -> None:
+def test_vector_index_names_and_replacement(tmp_path: Path) -> None:
     table = VectorTable.of(600, seed=2)
     uri, _ = two_tables(tmp_path, table)
     dataset = pennon.dataset(uri)

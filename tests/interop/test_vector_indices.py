@@ -1,4 +1,4 @@
-"""Indices that pylance 14.0.2 builds: what Pennon finds in their files is what pylance finds.
+"""Indices that pylance 14.0.2 builds: Pennon and pylance find the same rows in their files.
 
 Kinds, metrics, types and dimensions in turn; partitions of no rows, deltas, deleted rows, filters.
 """
@@ -108,7 +108,7 @@ def test_vector_index_finds_the_rows_of_pylance_all_kinds(
 
 
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_HNSW_FLAT"])
-def test_bytes_by_hamming(tmp_path: Path, kind: str) -> None:
+def test_hamming_search_of_uint8_vectors_equals_pylance(tmp_path: Path, kind: str) -> None:
     values = np.random.default_rng(3).integers(0, 256, (ROWS, 16), np.uint8)
     table = build(tmp_path, values, pa.uint8(), kind, metric="hamming")
     mine = Searched(table.uri)
@@ -120,14 +120,14 @@ def test_bytes_by_hamming(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
-def test_codes_of_4_bits(tmp_path: Path, metric: str) -> None:
+def test_pq_search_of_4_bit_codes_equals_pylance(tmp_path: Path, metric: str) -> None:
     values = vectors(4, ROWS, 16)
     more = {"num_bits": 4, "num_sub_vectors": 8, "sample_rate": 40}
     compare(build(tmp_path, values, pa.float32(), "IVF_PQ", metric=metric, **more), values[:5])
 
 
 @pytest.mark.parametrize("bits", [4, 8])
-def test_the_first_layout(tmp_path: Path, bits: int) -> None:
+def test_pq_search_of_the_legacy_layout_equals_pylance(tmp_path: Path, bits: int) -> None:
     """Pylance cannot search codes of 4 bits that it writes so: it searches the same in the newer layout."""
     values = vectors(5, ROWS, 16)
     rng = np.random.default_rng(9)
@@ -151,7 +151,7 @@ def test_the_first_layout(tmp_path: Path, bits: int) -> None:
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 6, 7, 8, 9])
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
-def test_estimates_by_signs(tmp_path: Path, metric: str, bits: int) -> None:
+def test_rq_estimates_are_near_those_of_pylance(tmp_path: Path, metric: str, bits: int) -> None:
     """Distances are those of pylance as far as it does not round its tables: for the last rows of a partition."""
     dimension = 72 if bits % 2 else 64
     values = vectors(6, 31 * 3, dimension)
@@ -189,7 +189,7 @@ def _is_small(searched: Searched) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ"])
-def test_partitions_of_no_rows(tmp_path: Path, kind: str) -> None:
+def test_vector_search_with_empty_partitions_equals_pylance(tmp_path: Path, kind: str) -> None:
     values = vectors(8, ROWS, 16)
     centroids = np.stack([values[0], np.full(16, 1e4, np.float32), values[1], -values[1] * 1000])
     table = build(
@@ -199,7 +199,9 @@ def test_partitions_of_no_rows(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ"])
-def test_deltas_and_deleted_rows(tmp_path: Path, kind: str) -> None:
+def test_vector_search_with_deltas_and_deleted_rows_equals_pylance(
+    tmp_path: Path, kind: str
+) -> None:
     values = vectors(10, ROWS, 16)
     table = build(tmp_path, values, pa.float32(), kind, metric="l2")
     more = vectors(11, 400, 16)
@@ -212,7 +214,7 @@ def test_deltas_and_deleted_rows(tmp_path: Path, kind: str) -> None:
     compare(table, np.concatenate([values[3:6], more[3:6]]))
 
 
-def test_rows_that_may_be_found(tmp_path: Path) -> None:
+def test_vector_search_with_filter_equals_pylance(tmp_path: Path) -> None:
     """A filter that most rows pass, some, and few: of an HNSW graph, too, which is walked or not."""
     values = vectors(12, ROWS, 16)
     for kind in ("IVF_PQ", "IVF_HNSW_SQ"):
@@ -235,7 +237,7 @@ def test_rows_that_may_be_found(tmp_path: Path) -> None:
                 assert same_answers(answer, expected, 1e-5)
 
 
-def test_more_partitions_are_searched_where_rows_are_few(tmp_path: Path) -> None:
+def test_vector_search_widens_partitions_until_k_rows_are_found(tmp_path: Path) -> None:
     values = vectors(13, ROWS, 16)
     table = build(tmp_path, values, pa.float32(), "IVF_FLAT", metric="l2")
     mine = Searched(table.uri)
@@ -277,7 +279,7 @@ def test_merged_segments_of_sq(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
-def test_queries_that_are_near_nothing(tmp_path: Path, metric: str) -> None:
+def test_vector_search_with_zero_nan_and_infinite_queries(tmp_path: Path, metric: str) -> None:
     values = vectors(14, ROWS, 16)
     table = build(tmp_path, values, pa.float32(), "IVF_PQ", metric=metric)
     (index,) = Searched(table.uri).segments

@@ -39,7 +39,9 @@ STAGES = ("new", "appended", "optimized")
         ("IVF_HNSW_SQ", "cosine"),
     ],
 )
-def test_finds_as_much_as_pylance_in_real_texts(tmp_path: Path, kind: str, metric: str) -> None:
+def test_vector_index_recall_on_real_texts_equals_pylance(
+    tmp_path: Path, kind: str, metric: str
+) -> None:
     mine = _life(pennon, tmp_path / "ours.lance", kind, metric)
     others = [_life(lance, tmp_path / f"{number}.lance", kind, metric) for number in range(RUNS)]
     theirs = {name: sum(each[name] for each in others) / RUNS for name in STAGES}

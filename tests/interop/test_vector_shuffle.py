@@ -113,7 +113,7 @@ def answer(reader: Any, uri: str, number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_index_is_that_of_one_machine(tmp_path: Path, kind: str) -> None:
+def test_vector_index_built_in_parts_equals_local_build(tmp_path: Path, kind: str) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")
     arguments: dict[str, Any] = {"metric": "l2", "num_partitions": CENTROIDS, **KINDS[kind]}
     index_type = kind.partition(" ")[0]
@@ -130,7 +130,9 @@ def test_the_index_is_that_of_one_machine(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["IVF_SQ", "IVF_HNSW_SQ"])
 @pytest.mark.parametrize("per_part", [1, 2, 9])
-def test_partitions_without_rows(tmp_path: Path, kind: str, per_part: int) -> None:
+def test_vector_index_built_in_parts_with_empty_partitions(
+    tmp_path: Path, kind: str, per_part: int
+) -> None:
     """The first, the last, and all of a part."""
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")
     far = np.full((1, DIM), 1e4, np.float32)
@@ -149,7 +151,7 @@ def test_partitions_without_rows(tmp_path: Path, kind: str, per_part: int) -> No
     assert answer(lance, there, 0) == answer(lance, here, 0)
 
 
-def test_rows_by_their_stable_ids(tmp_path: Path) -> None:
+def test_vector_index_built_in_parts_with_stable_row_ids(tmp_path: Path) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")
     for uri in (here, there):
         make(uri, enable_stable_row_ids=True)

@@ -44,7 +44,7 @@ def test_models_of_one_are_read_by_the_other(tmp_path: Path, by: str, to: str) -
 
 
 @pytest.mark.parametrize("by", ["lance", "pennon"])
-def test_codes_of_either_become_an_index_that_pylance_searches(tmp_path: Path, by: str) -> None:
+def test_ivf_pq_codes_of_either_library_make_a_searchable_index(tmp_path: Path, by: str) -> None:
     """pylance 14.0.2 itself sorts whole batches of 1024 codes, and loses the others."""
     table = VectorTable.of(ROWS, 8)
     uri, folder = str(tmp_path / "t.lance"), str(tmp_path)

@@ -1,4 +1,4 @@
-"""File versions of tables: what is written when nothing, or something else, is asked for."""
+"""File versions of tables: the default, the requested one, and mixtures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _manifest(uri: str) -> Manifest:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_manifests_say_what_the_oracles_do(version: str, tmp_path: Path) -> None:
+def test_manifests_of_each_file_version_equal_pylance(version: str, tmp_path: Path) -> None:
     seen = []
     table = TABLE.drop_columns(["b"]) if version == "2.2" else TABLE  # which has other blobs
     for module in (lance, pennon):
@@ -55,7 +55,9 @@ def test_manifests_say_what_the_oracles_do(version: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("second", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("first", ["2.0", "2.1", "2.2"])
-def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None:
+def test_appends_of_other_file_versions_equal_pylance(
+    first: Any, second: Any, tmp_path: Path
+) -> None:
     """The oracle mixes versions when it is asked to, and marks the table; so do we."""
     seen = []
     for module in (lance, pennon):
@@ -79,7 +81,7 @@ def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("first", "second"), [("2.1", "2.0"), ("2.0", "2.1"), ("2.1", "2.2")])
-def test_a_table_whose_files_are_all_of_another_version(
+def test_compaction_to_another_file_version_sets_the_mixture_flag(
     first: Any, second: Any, tmp_path: Path
 ) -> None:
     """A compaction may leave no file of the version that the table states; that is a mixture, too."""
@@ -127,7 +129,9 @@ def test_files_of_2_2_in_a_table_of_2_3(tmp_path: Path) -> None:
     ("version", "then"),
     [("0.1", "0.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.2"), ("2.3", "2.2")],
 )
-def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
+def test_overwrite_keeps_the_file_version_if_writable(
+    version: Any, then: str, tmp_path: Path
+) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version=version)
     written = pennon.write_dataset(PLAIN, uri, mode="overwrite")
@@ -136,7 +140,7 @@ def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
     assert _manifest(uri).reader_flags == 0
 
 
-def test_0_1_is_not_mixed(tmp_path: Path) -> None:
+def test_append_mixing_0_1_with_newer_versions_is_refused(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version="0.1")
     for module in (lance, pennon):

@@ -1,4 +1,4 @@
-"""Tables on a plain web server: it knows files and ranges of them, and lists nothing."""
+"""Tables on a plain web server, which serves files and ranges and has no listing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def web(tmp_path: Path) -> Iterator[WebServer]:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("v2_names", [False, True])
-def test_a_table_is_read(web: WebServer, version: Any, v2_names: bool) -> None:
+def test_web_table_is_scanned_and_taken_from(web: WebServer, version: Any, v2_names: bool) -> None:
     folder = web.folder / "t"
     for first in (0, 5000, 10_000, 15_000):
         part, mode = ROWS.slice(first, 5000), "append" if first else "create"
@@ -50,9 +50,7 @@ def test_a_table_is_read(web: WebServer, version: Any, v2_names: bool) -> None:
 @pytest.mark.parametrize(
     "hint", [None, '{"version":7}', '{"version":12}', '{"version":99}', "[[", "7"]
 )
-def test_the_newest_version_is_found_whatever_the_hint_says(
-    web: WebServer, hint: str | None
-) -> None:
+def test_latest_version_is_found_with_any_version_hint(web: WebServer, hint: str | None) -> None:
     for number in range(12):
         mode = "append" if number else "create"
         pennon.write_dataset(pa.table({"a": [number]}), web.folder / "t", mode=mode)
@@ -65,7 +63,7 @@ def test_the_newest_version_is_found_whatever_the_hint_says(
         assert len(versions) == 4, "the hint, that it is there, that no other is, its manifest"
 
 
-def test_old_versions_may_be_gone_if_the_hint_tells(web: WebServer) -> None:
+def test_version_hint_finds_latest_after_old_versions_are_deleted(web: WebServer) -> None:
     for number in range(5):
         mode = "append" if number else "create"
         pennon.write_dataset(pa.table({"a": [number]}), web.folder / "t", mode=mode)

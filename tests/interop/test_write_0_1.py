@@ -32,7 +32,7 @@ def table_of(start: int, rows: int) -> pa.Table:
     )
 
 
-def test_appends_to_each_others_tables(oracle: Oracle, tmp_path: Path) -> None:
+def test_appends_to_0_1_tables_by_both(oracle: Oracle, tmp_path: Path) -> None:
     parts = [table_of(start, 100) for start in range(0, 500, 100)]
     for first in (0, 1):
         uri = tmp_path / str(first)
@@ -56,7 +56,7 @@ def test_appends_to_each_others_tables(oracle: Oracle, tmp_path: Path) -> None:
         assert pennon.dataset(uri).to_table().to_pylist() == oracle.scan(uri).to_pylist()
 
 
-def test_dictionaries(oracle: Oracle, tmp_path: Path) -> None:
+def test_dictionaries_of_0_1_tables_in_appends(oracle: Oracle, tmp_path: Path) -> None:
     uri = tmp_path / "t"
     kind = pa.dictionary(pa.int8(), pa.string())
     words = [["b", "a"], ["c", "b"], ["a", "c"]]
@@ -92,7 +92,7 @@ def test_files_of_different_dictionaries_are_not_committed(tmp_path: Path) -> No
     assert pennon.dataset(tmp_path).to_table().column(0).to_pylist() == ["a"]
 
 
-def test_files_end_where_groups_do(newest: Oracle, tmp_path: Path) -> None:
+def test_files_0_1_end_at_row_group_boundaries(newest: Oracle, tmp_path: Path) -> None:
     table = pa.table({"a": range(300)})
     for rows, group in ((100, 64), (100, 1000), (128, 64), (1, 1)):
         if rows == 1:
@@ -105,7 +105,7 @@ def test_files_end_where_groups_do(newest: Oracle, tmp_path: Path) -> None:
         assert ours == theirs
 
 
-def test_the_warning_counts_all_files(tmp_path: Path) -> None:
+def test_data_loss_warning_at_0_1_counts_all_files(tmp_path: Path) -> None:
     table = pa.table({"a": [1, None] * 50, "b": ["", "x"] * 50})
     with pytest.warns(DataLossWarning) as caught:
         pennon.write_dataset(table, tmp_path, max_rows_per_file=10, **LEGACY)
@@ -114,7 +114,7 @@ def test_the_warning_counts_all_files(tmp_path: Path) -> None:
     assert "'b': 50 empty values" in str(warning.message)
 
 
-def test_empty_tables(oracle: Oracle, tmp_path: Path) -> None:
+def test_empty_0_1_table_is_read_and_appended(oracle: Oracle, tmp_path: Path) -> None:
     uri = tmp_path / "t"
     table = pa.table({"a": pa.array([], pa.int32()), "s": pa.array([], pa.string())})
     pennon.write_dataset(table, uri, **LEGACY)
@@ -159,7 +159,7 @@ def test_columns_of_blobs_are_plain_bytes(writer: Any, tmp_path: Path) -> None:
     ours.validate()
 
 
-def test_structs_are_null_in_both_writers_files_alike(oracle: Oracle, tmp_path: Path) -> None:
+def test_struct_is_null_conditions_at_0_1_equal_pylance(oracle: Oracle, tmp_path: Path) -> None:
     """A struct is never NULL at 0.1, whatever its fields are."""
     deep = [{"a": n, "s": {"b": None if n % 3 else "b"}} for n in range(100)]
     empty = [{"a": None, "s": {"b": None}}] * 100

@@ -1,4 +1,4 @@
-"""Data files of versions 2.1 and 2.2 that we write: read by the oracles and by us."""
+"""Data files of versions 2.1 and 2.2 that Pennon writes, read by pylance and by Pennon."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def differences(oracle: Oracle, files: dict[Path, pa.Table]) -> list[str]:
 @pytest.mark.parametrize("rows", [9, 1030])
 @pytest.mark.parametrize("nulls", NULLS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_type(newest: Oracle, version: str, nulls: str, rows: int, folder: Path) -> None:
+def test_every_type_of_pennon_at_2_1_is_read_by_pylance(
+    newest: Oracle, version: str, nulls: str, rows: int, folder: Path
+) -> None:
     files = {}
     for number, t in enumerate(TYPES):
         rng = np.random.default_rng(number)
@@ -156,7 +158,9 @@ FORCED: dict[str, tuple[pa.Array, dict[str, str], set[type]]] = {
 
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize("name", FORCED)
-def test_each_encoding(oracle_2_1: Oracle, name: str, folder: Path, *, null: bool) -> None:
+def test_each_encoding_of_pennon_at_2_1_is_read_by_pylance(
+    oracle_2_1: Oracle, name: str, folder: Path, *, null: bool
+) -> None:
     array, said, classes = FORCED[name]
     if null:
         array = _some_null(array)
@@ -221,7 +225,9 @@ FORCED_IN_2_2: dict[str, tuple[pa.Array, dict[str, str], set[type]]] = FORCED | 
 
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize("name", FORCED_IN_2_2)
-def test_each_encoding_of_2_2(newest: Oracle, name: str, folder: Path, *, null: bool) -> None:
+def test_each_encoding_of_pennon_at_2_2_is_read_by_pylance(
+    newest: Oracle, name: str, folder: Path, *, null: bool
+) -> None:
     array, said, classes = FORCED_IN_2_2[name]
     if not null and name.startswith("one "):
         classes = {ConstantPage}
@@ -259,7 +265,9 @@ def test_packed_structs_and_blobs(oracle_2_1: Oracle, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.large_binary(), pa.bool_()], ids=str)
-def test_dictionaries_of_nothing_in_lists(newest: Oracle, kind: pa.DataType, folder: Path) -> None:
+def test_dictionaries_without_values_in_lists_are_read_by_pylance(
+    newest: Oracle, kind: pa.DataType, folder: Path
+) -> None:
     """Items that are all NULL need no item of a dictionary, but their indices name one."""
     files = {}
     for name, items in {"none": pa.array([], kind), "a NULL": pa.nulls(1, kind)}.items():
@@ -278,7 +286,9 @@ def test_dictionaries_of_nothing_in_lists(newest: Oracle, kind: pa.DataType, fol
     assert not differences(newest, files)
 
 
-def test_many_empty_lists_between_items(oracle_2_1: Oracle, folder: Path) -> None:
+def test_lists_with_many_empty_rows_between_items_are_read_by_pylance(
+    oracle_2_1: Oracle, folder: Path
+) -> None:
     rows = [[1], *[[]] * 70_000, [2, 3], *[None] * 70_000, [4]]
     table = pa.table({"c": pa.array(rows, pa.list_(pa.int32()))})
     bits = pa.table({"c": pa.array([[True], *[[]] * 70_000, [None]], pa.list_(pa.bool_()))})
@@ -287,7 +297,7 @@ def test_many_empty_lists_between_items(oracle_2_1: Oracle, folder: Path) -> Non
     assert not differences(oracle_2_1, {folder / "n.lance": table, folder / "b.lance": bits})
 
 
-def test_the_same_batches_make_the_same_bytes(folder: Path) -> None:
+def test_written_bytes_are_deterministic(folder: Path) -> None:
     table = pa.table({"t": _TEXT, "n": _some_null(pa.array(_NUMBERS)), "w": _WAVES})
     write(folder / "1.lance", table, 900)
     write(folder / "2.lance", table, 900)

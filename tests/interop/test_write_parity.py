@@ -1,4 +1,4 @@
-"""Writing: what Pennon accepts, refuses and makes is what pylance accepts, refuses and makes."""
+"""Writes that pylance accepts or refuses: Pennon accepts, refuses and stores the same."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ versions = pytest.mark.parametrize("version", ["2.0", "2.1"])
 
 @versions
 @pytest.mark.parametrize("name", APPENDS)
-def test_append_rules(name: str, version: Any, tmp_path: Path) -> None:
+def test_append_schema_rules_equal_pylance(name: str, version: Any, tmp_path: Path) -> None:
     outcomes = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
@@ -74,7 +74,7 @@ def test_append_rules(name: str, version: Any, tmp_path: Path) -> None:
     ],
     ids=["same", "other order", "missing child", "one child too many"],
 )
-def test_append_rules_inside_structs(
+def test_append_schema_rules_inside_structs_equal_pylance(
     rows: list[dict[str, Any]], version: Any, tmp_path: Path
 ) -> None:
     tables = []
@@ -106,7 +106,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
 
 @versions
 @pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str, version: str, tmp_path: Path) -> None:
+def test_write_sources_equal_pylance(name: str, version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         schema = PLAIN.schema if name == "iterator" else None
@@ -118,7 +118,7 @@ def test_sources(name: str, version: str, tmp_path: Path) -> None:
     assert tables[0].equals(tables[1])
 
 
-def test_sources_that_only_pennon_takes(tmp_path: Path) -> None:
+def test_write_accepts_duckdb_relations_datasets_and_scanners(tmp_path: Path) -> None:
     relation = duckdb.sql("select 1::bigint as n, 'x' as t")
     assert pennon.write_dataset(relation, tmp_path / "d.lance").to_table().num_rows == 1
     copy = pennon.write_dataset(pennon.dataset(tmp_path / "d.lance"), tmp_path / "e.lance")
@@ -154,7 +154,7 @@ REFUSED: dict[str, Callable[[Any, str], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str, tmp_path: Path) -> None:
+def test_writes_refused_by_pylance_are_refused(name: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(BASE, uri, data_storage_version="2.0")
     with pytest.raises(Exception) as theirs:
@@ -166,7 +166,7 @@ def test_refusals(name: str, tmp_path: Path) -> None:
 
 
 @versions
-def test_overwrite_and_history(version: str, tmp_path: Path) -> None:
+def test_overwrite_keeps_history_and_transaction_properties(version: str, tmp_path: Path) -> None:
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
         module.write_dataset(BASE, uri, data_storage_version=version)
@@ -185,7 +185,7 @@ def test_overwrite_and_history(version: str, tmp_path: Path) -> None:
     assert pennon.dataset(theirs.uri).read_transaction(3).transaction_properties == properties
 
 
-def test_fragments_of_one_are_committed_by_the_other(tmp_path: Path) -> None:
+def test_fragments_are_committed_by_the_other_library(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     ours = pennon.fragment.write_fragments(BASE, uri, mode="create")
     text = [json.dumps(fragment.to_json()) for fragment in ours]
@@ -212,7 +212,7 @@ def test_transaction_of_write_fragments(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("v2", [True, False])
-def test_manifest_names(tmp_path: Path, v2: bool) -> None:
+def test_manifest_names_of_both_schemes_equal_pylance(tmp_path: Path, v2: bool) -> None:
     names = []
     for module in (lance, pennon):
         uri = tmp_path / f"{module.__name__}.lance"
@@ -223,7 +223,7 @@ def test_manifest_names(tmp_path: Path, v2: bool) -> None:
 
 
 @versions
-def test_stable_row_ids(version: str, tmp_path: Path) -> None:
+def test_stable_row_ids_equal_pylance(version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")

@@ -73,7 +73,7 @@ def claim_more(uri: str) -> None:
 ZONES = {"zm_idx", "bf_idx"}
 
 
-def test_right_indices_are_left_alone(uri: str) -> None:
+def test_optimize_keeps_correct_indices_unchanged(uri: str) -> None:
     matrix.update(pennon, uri)
     matrix.delete(lance, uri)
     matrix.optimize(pennon, uri)
@@ -84,7 +84,7 @@ def test_right_indices_are_left_alone(uri: str) -> None:
 
 
 @pytest.mark.parametrize("damage", [turn_round, claim_more])
-def test_wrong_indices_are_found(uri: str, damage: Any) -> None:
+def test_validate_reports_wrong_indices(uri: str, damage: Any) -> None:
     damage(uri)
     expected = {index.name for index in indices(uri)}
     if damage is turn_round:
@@ -93,7 +93,7 @@ def test_wrong_indices_are_found(uri: str, damage: Any) -> None:
 
 
 @pytest.mark.parametrize("damage", [turn_round, claim_more])
-def test_wrong_indices_are_made_anew(uri: str, damage: Any) -> None:
+def test_optimize_rebuilds_wrong_indices(uri: str, damage: Any) -> None:
     damage(uri)
     assert matrix.check(lance.dataset(uri))
     with pytest.warns(UserWarning, match="is made anew: it does not find"):
@@ -103,7 +103,7 @@ def test_wrong_indices_are_made_anew(uri: str, damage: Any) -> None:
         assert not matrix.check(library.dataset(uri))
 
 
-def test_rows_of_dot_that_pylance_adds_are_right(tmp_path: Path) -> None:
+def test_optimize_keeps_dot_codes_added_by_pylance(tmp_path: Path) -> None:
     """It codes them otherwise than those that it trained on."""
     folder = str(tmp_path / "t.lance")
     lance.write_dataset(matrix.rows(0, 60), folder)
@@ -117,7 +117,7 @@ def test_rows_of_dot_that_pylance_adds_are_right(tmp_path: Path) -> None:
     assert indices(folder) == before
 
 
-def test_fragments_without_a_text_are_no_loss(tmp_path: Path) -> None:
+def test_validate_accepts_text_index_of_null_fragment(tmp_path: Path) -> None:
     folder = str(tmp_path / "t.lance")
     data = pa.table({"text": ["a b"] * 60, "k": range(60)})
     lance.write_dataset(data, folder, max_rows_per_file=20)

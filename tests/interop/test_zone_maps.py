@@ -1,4 +1,4 @@
-"""Zone maps of version 2.0: no release of the oracle reads the columns that have one."""
+"""Zone maps of version 2.0: no release of pylance reads the columns that have one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of real texts: what botocore says of the services of a cloud, weighted words reduced to a few dimensions."""
+"""Vectors of real texts: the service descriptions of botocore, weighted words reduced to a few dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of `test_scarce`, each in a process of its own whose system grants little.
+"""Programs of `test_scarce`, each in its own process with few resources.
 
 python -m tests.limits.scarce cycles FOLDER COUNT     many small rounds of everything
 python -m tests.limits.scarce files FOLDER            64 open files at most

@@ -66,7 +66,7 @@ def with_fragments(manifest: Manifest, count: int) -> Manifest:
 
 
 @pytest.mark.slow
-def test_memory_and_rows(tmp_path: Path) -> None:
+def test_many_fragments_are_read_within_the_memory_limit(tmp_path: Path) -> None:
     uri = str(tmp_path / "many")
     pennon.write_dataset(pa.table({"n": [1]}), uri)
     store = open_store(uri)

@@ -142,9 +142,7 @@ SCAN_LIMIT_BYTES = 400_000_000
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("kind", ["binary", "text", "vector"])
-def test_scans_stay_below_400_mb_whatever_the_width_of_rows(
-    kind: str, version: str, tmp_path: Path
-) -> None:
+def test_scans_of_wide_rows_stay_below_400_mb(kind: str, version: str, tmp_path: Path) -> None:
     """Values of 20 KB and vectors of 3 KB: a batch of the usual 8192 rows would not fit.
 
     Filtered scans keep to it as well.  The caller touches every page of what it gets, so maps of the file count in full.
@@ -165,7 +163,7 @@ def test_scans_stay_below_400_mb_whatever_the_width_of_rows(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_scans_of_a_far_table_stay_below_400_mb(version: str, tmp_path: Path) -> None:
+def test_scans_of_a_remote_table_stay_below_400_mb(version: str, tmp_path: Path) -> None:
     """What is under way is held as it came and as it becomes."""
     written = run(WRITE_KIND, tmp_path / "t", version, "text")
     with serving(tmp_path) as server:

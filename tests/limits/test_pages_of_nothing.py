@@ -146,7 +146,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_any_rows_of_a_page_without_bytes(name: str) -> None:
+def test_rows_of_a_page_without_bytes_use_little_memory(name: str) -> None:
     layout, data_type, value = SOUND[name]
     MemoryStore(STORE).put(PATH, file_of(layout, data_type))
     with costs_at_most(96 * MIB):
@@ -159,7 +159,7 @@ def test_any_rows_of_a_page_without_bytes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_any_rows_of_a_table_without_bytes(name: str) -> None:
+def test_rows_of_a_table_without_bytes_use_little_memory(name: str) -> None:
     layout, data_type, value = SOUND[name]
     make_table(file_of(layout, data_type, MOST_ROWS))
     with costs_at_most(192 * MIB):
@@ -208,7 +208,7 @@ LIES: dict[str, tuple[pb.PageLayout, tuple[bytes, ...]]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_lies_about_values(name: str) -> None:
+def test_pages_with_false_value_counts_are_refused(name: str) -> None:
     layout, buffers = LIES[name]
     _refuses(file_of(layout, pa.int64(), buffers=buffers))
 
@@ -223,13 +223,13 @@ DICTIONARIES = {
 
 @pytest.mark.parametrize("items", [3, 1 << 31, MANY])
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_lies_about_dictionaries(name: str, items: int) -> None:
+def test_pages_with_false_dictionary_sizes_are_refused(name: str, items: int) -> None:
     encoding, stored = DICTIONARIES[name]
     layout = mini_block(flat(32), 3, encoding, items)
     _refuses(file_of(layout, pa.int64(), 3, (WORD, CHUNK * 4, stored)))
 
 
-def test_lies_about_full_zip() -> None:
+def test_full_zip_pages_with_false_value_counts_are_refused() -> None:
     layout = pb.PageLayout()
     zipped = layout.full_zip_layout
     zipped.bits_per_value = 64
@@ -247,7 +247,7 @@ def test_lies_about_full_zip() -> None:
 
 
 @pytest.mark.parametrize("rows", [1 << 31, MANY, 1 << 61, (1 << 64) - 1])
-def test_lies_about_the_rows_of_a_file(rows: int) -> None:
+def test_files_with_false_row_counts_are_refused(rows: int) -> None:
     data = file_of(constant(), pa.int64(), 3)
     parts = parts_of(data)
     parts.descriptor.length = rows

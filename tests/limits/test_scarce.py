@@ -1,4 +1,4 @@
-"""What is scarce is not wasted, and what runs out is a typed error that loses nothing."""
+"""Scarce memory, disk and descriptors: no waste, and typed errors that lose no rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def state(uri: str) -> tuple[list[dict[str, Any]], int]:
 
 @pytest.mark.parametrize("verb", REFUSED)
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_disk_that_refuses_any_step_loses_nothing(
+def test_disk_failure_at_any_step_keeps_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, verb: str
 ) -> None:
     """The n-th call fails, and all behind it, for every n; then the disk is well again.

@@ -27,7 +27,7 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("read", READS)
-def test_reading_all_columns_takes_work_for_each(tables: list[str], read: str) -> None:
+def test_reading_all_columns_takes_linear_work(tables: list[str], read: str) -> None:
     calls: Any = summary_of("tests.limits.read_calls", read, *tables)
     few, many = calls
     assert few > FEW

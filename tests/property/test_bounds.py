@@ -1,4 +1,4 @@
-"""Bounds of pages and zones contain the data: whatever is read of a unit lies within them."""
+"""Bounds of pages and zones contain all values of their unit."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _written(table: pa.Table, version: str, rows: int) -> OpenedFile:
 @pytest.mark.parametrize("version", ["0.1", "2.0"])
 @settings(max_examples=300)
 @given(columns())
-def test_bounds_contain_what_is_read(version: str, made: tuple[pa.Table, int]) -> None:
+def test_bounds_contain_all_values_of_their_unit(version: str, made: tuple[pa.Table, int]) -> None:
     """Neither a bound nor a count of NULLs says of a unit what is not so."""
     table, rows = made
     file = _written(table, version, rows)

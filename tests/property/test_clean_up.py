@@ -1,4 +1,4 @@
-"""Random histories with a clock of their own: clean-up takes what nobody needs, and nothing else."""
+"""Random histories with a virtual clock: clean-up deletes exactly the unneeded files."""
 
 from __future__ import annotations
 

@@ -172,12 +172,12 @@ SETTINGS: dict[str, Any] = {
 
 @settings(max_examples=10, **SETTINGS)
 @given(steps, st.sampled_from(["2.0", "2.1", "2.2"]), st.booleans())
-def test_random_histories(history: Any, version: str, stable: bool) -> None:
+def test_columns_in_random_histories(history: Any, version: str, stable: bool) -> None:
     walk(history, version, stable=stable)
 
 
 @pytest.mark.slow
 @settings(max_examples=250, **SETTINGS)
 @given(steps, st.sampled_from(["2.0", "2.1", "2.2"]), st.booleans())
-def test_many_random_histories(history: Any, version: str, stable: bool) -> None:
+def test_columns_in_many_random_histories(history: Any, version: str, stable: bool) -> None:
     walk(history, version, stable=stable)

@@ -71,7 +71,7 @@ def test_many_programs_with_indices(runner: Runner, shard: int) -> None:
         pytest.fail("\n".join(failures), pytrace=False)
 
 
-def test_a_wrong_answer_of_an_index_is_noticed(
+def test_program_with_wrong_index_answer_is_detected(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pennon's answers to filters lack their last row, which is in this process alone."""
@@ -109,7 +109,7 @@ def test_a_wrong_answer_of_an_index_is_noticed(
     assert found[1].kind == "ours answers wrongly: keys"
 
 
-def test_programs_make_every_kind_of_index_and_ask_it(runner: Runner) -> None:
+def test_programs_propose_every_kind_of_index(runner: Runner) -> None:
     """Steps are only drawn here, with a table that has a column for each kind."""
     made: set[str] = set()
     for seed in range(400):
@@ -124,7 +124,7 @@ def test_programs_make_every_kind_of_index_and_ask_it(runner: Runner) -> None:
     assert made == {*SCALAR, *VECTORS}
 
 
-def test_answers_of_the_model() -> None:
+def test_model_of_indexed_programs_answers_queries() -> None:
     """The rows are fixed, so that a person can check the model's own answers."""
     row = {"k": 7, "s": "Red, lance2", "l": ["a", None], "n": None}
     assert holds(("between", "k", "int64", 7, 9), row) is True

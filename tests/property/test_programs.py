@@ -50,7 +50,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         yield Runner(tmp_path, pylance)
 
 
-def test_programs(runner: Runner) -> None:
+def test_random_programs_equal_the_model(runner: Runner) -> None:
     for seed in range(FEW) if SEED is None else [int(SEED)]:
         runner.run_seed(seed, VERSIONS)
 
@@ -58,7 +58,7 @@ def test_programs(runner: Runner) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_many_programs(runner: Runner, shard: int) -> None:
+def test_many_random_programs_equal_the_model(runner: Runner, shard: int) -> None:
     """All of a shard's programs run, and what is printed is each that failed."""
     failures = []
     for seed in range(FEW + shard, MANY, SHARDS):
@@ -96,7 +96,7 @@ def test_a_failing_program_becomes_small(runner: Runner, monkeypatch: pytest.Mon
         exec(small.script())
 
 
-def test_a_delete_that_does_nothing_is_noticed(
+def test_program_with_lost_delete_is_detected(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this process, that is, in which Pennon works."""
@@ -148,7 +148,7 @@ def test_a_late_update_casts_to_the_newest_type(
     assert runner.done[f"pennon update {outcome}"] == 1
 
 
-def test_a_failure_names_its_seed_and_prints_a_script(
+def test_program_failure_reports_seed_and_script(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From which it can be run again, without the seed, too."""
@@ -167,7 +167,7 @@ def test_a_failure_names_its_seed_and_prints_a_script(
         exec(script)
 
 
-def test_filters_say_the_same_in_sql() -> None:
+def test_program_filters_equal_their_sql() -> None:
     """Of a fixed row, so that the model's own filters are held by numbers that a person can check."""
     row = {"k": 7, "a": None, "s": "ab"}
     assert holds(("and", ("null", "a"), ("mod", "k", 2, 1)), row) is True

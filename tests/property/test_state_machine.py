@@ -374,12 +374,12 @@ def run(examples: int, steps: int) -> None:
     )
 
 
-def test_histories() -> None:
+def test_random_histories_with_three_handles() -> None:
     run(examples=8, steps=12)
 
 
 @pytest.mark.slow
-def test_many_histories() -> None:
+def test_many_random_histories_with_three_handles() -> None:
     before = STEPS[0]
     run(examples=160, steps=30)
     assert STEPS[0] - before >= 2000

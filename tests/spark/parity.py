@@ -1,4 +1,4 @@
-"""Programs of table operations, said twice: by `LanceTable`, and by the API that pylance and Pennon share.
+"""Programs of table operations in two forms: by `LanceTable`, and by the API that pylance and Pennon share.
 
 A step of the second kind may be several operations where that API has no one for it; the rows are the same.
 """

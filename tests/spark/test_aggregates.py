@@ -112,7 +112,7 @@ def in_spark(
         pytest.param(["point.x"], {"l": "mean"}, "true", id="a part of a struct, in Spark"),
     ],
 )
-def test_aggregates_are_those_of_spark(
+def test_aggregates_equal_those_of_spark(
     spark: SparkSession, stored: str, keys: list[str], aggregate: Mapping[str, Any], where: str
 ) -> None:
     found = pennon.spark.read(spark, stored, aggregate=aggregate, group_by=keys, filter=where)
@@ -154,7 +154,7 @@ BOUNDS: Mapping[str, str | Sequence[str]] = {
     "deleted", [pytest.param("false", marks=pytest.mark.slow), "l > 0 AND i8 > -100"]
 )
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
-def test_bounds_of_statistics_are_those_of_the_rows(
+def test_min_and_max_from_statistics_equal_those_of_the_rows(
     spark: SparkSession, uri: str, options: dict[str, Any], deleted: str
 ) -> None:
     """With NULLs and without, NaN, texts that statistics cut, rows that are not there any more."""
@@ -229,7 +229,7 @@ def test_a_sum_overflows_as_in_spark(spark: SparkSession, uri: str, ansi: bool) 
         spark.conf.unset("spark.sql.ansi.enabled")
 
 
-def test_a_table_without_rows(spark: SparkSession, uri: str) -> None:
+def test_aggregates_of_a_table_without_rows(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"k": [1], "l": [2.5]}), uri)
     pennon.dataset(uri).delete("true")
     aggregate = {"l": ["count", "sum", "min", "max", "mean"], "*": "count"}
@@ -257,7 +257,7 @@ def test_wrong_aggregates_are_refused(
         pennon.spark.read(spark, stored, **given)
 
 
-def test_a_task_keeps_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggregate_task_memory_is_bounded_by_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many groups leave the task again and again, few are kept to its end."""
     monkeypatch.setattr(partial_aggregates, "PIECE_ROWS", 10)
     monkeypatch.setattr(partial_aggregates, "MOST_GROUPS", 30)
@@ -288,7 +288,7 @@ def test_a_task_keeps_few_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_a_limit_gives_the_first_rows(spark: SparkSession, stored: str) -> None:
+def test_read_with_limit_returns_the_first_rows(spark: SparkSession, stored: str) -> None:
     first = pennon.dataset(stored).to_table(columns=["l", "ts", "items", "point"], limit=1500)
     for limit in (0, 1, 1299, 1500):
         rows = pennon.spark.read(spark, stored, ["l", "ts", "items", "point"], limit=limit)
@@ -311,7 +311,7 @@ def test_a_large_limit_is_read_by_tasks(spark: SparkSession, tmp_path: Path) -> 
     assert [row.a for row in frame.select("a").collect()] == list(range(rows - 7))
 
 
-def test_a_limit_counts_rows_that_pass(spark: SparkSession, stored: str) -> None:
+def test_read_with_filter_and_limit_counts_matching_rows(spark: SparkSession, stored: str) -> None:
     passing = pennon.dataset(stored).count_rows("k = 2")
     assert pennon.spark.read(spark, stored, ["k"], filter="k = 2", limit=5).collect() == [(2,)] * 5
     assert pennon.spark.read(spark, stored, filter="k = 2", limit=10**6).count() == passing

@@ -1,4 +1,4 @@
-"""`LanceTable.addColumns`: one column file a fragment, one version, and nothing computed twice."""
+"""`LanceTable.addColumns`: one column file a fragment, one version, and each value computed once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def files_of(uri: str) -> list[int]:
 
 @pytest.mark.parametrize("version", ["0.1", "2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("stable", [False, True])
-def test_expressions_give_columns_of_the_rows_that_are_there(
+def test_add_columns_by_expressions_after_a_delete(
     spark: SparkSession, uri: str, version: str, stable: bool
 ) -> None:
     if stable and version == "0.1":
@@ -61,7 +61,7 @@ def test_expressions_give_columns_of_the_rows_that_are_there(
     )
 
 
-def test_expressions_that_look_at_other_fragments(table: LanceTable, uri: str) -> None:
+def test_add_columns_by_window_expressions_across_fragments(table: LanceTable, uri: str) -> None:
     rank = sf.row_number().over(Window.orderBy(sf.desc("value")))
     assert told(table.addColumns({"rank": rank, "total": sf.expr("sum(value) OVER ()")})) == (
         2,
@@ -72,7 +72,7 @@ def test_expressions_that_look_at_other_fragments(table: LanceTable, uri: str) -
     assert rows_of(uri) == [("a", 1, 4, 10), ("b", 2, 3, 10), ("c", 3, 2, 10), ("d", 4, 1, 10)]
 
 
-def test_a_function_over_batches(table: LanceTable, uri: str) -> None:
+def test_add_columns_by_a_batch_function(table: LanceTable, uri: str) -> None:
     assert told(table.addColumns(doubled, readColumns=["value"]))[1:] == (1, 2, 0)
 
     def as_pandas(batch: pa.RecordBatch) -> Any:
@@ -91,7 +91,7 @@ def test_a_batch_udf_brings_its_schema(table: LanceTable, uri: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_a_frame_by_its_key(spark: SparkSession, uri: str, version: str) -> None:
+def test_add_columns_by_a_dataframe_with_key(spark: SparkSession, uri: str, version: str) -> None:
     rows = pa.table({"id": [0, 1, 2, 3, 4, None], "v": list(range(6))})
     pennon.write_dataset(rows, uri, max_rows_per_file=2, data_storage_version=version)
     pennon.dataset(uri).delete("id = 3")
@@ -103,7 +103,9 @@ def test_a_frame_by_its_key(spark: SparkSession, uri: str, version: str) -> None
     assert files_of(uri) == [2, 1, 2]  # NULLs alone need no file
 
 
-def test_a_frame_by_addresses(spark: SparkSession, table: LanceTable, uri: str) -> None:
+def test_add_columns_by_a_dataframe_with_row_addresses(
+    spark: SparkSession, table: LanceTable, uri: str
+) -> None:
     rows = pennon.spark.read(spark, uri, ["value"], with_row_address=True)
     new = rows.where("value <> 3").select("_rowaddr", (sf.col("value") * 10).alias("ten"))
     table.addColumns(new, on="_rowaddr")
@@ -114,7 +116,9 @@ def test_a_frame_by_addresses(spark: SparkSession, table: LanceTable, uri: str) 
         table.addColumns(again, on="_rowaddr")
 
 
-def test_two_rows_for_one_are_an_error(spark: SparkSession, table: LanceTable) -> None:
+def test_add_columns_with_several_values_for_one_row_is_refused(
+    spark: SparkSession, table: LanceTable
+) -> None:
     twice = spark.createDataFrame([("a", 1), ("a", 2)], "key string, w int")
     with pytest.raises(MatchError, match="row 0 of fragment 0 gets several values"):
         table.addColumns(twice, on="key")
@@ -134,7 +138,7 @@ def test_two_rows_for_one_are_an_error(spark: SparkSession, table: LanceTable) -
         ("frame", "value", ArgumentError, "the DataFrame has no column 'value'"),
     ],
 )
-def test_columns_that_are_none(
+def test_add_columns_with_invalid_arguments_is_refused(
     table: LanceTable, source: DataFrame, columns: Any, on: Any, error: type[Exception], words: str
 ) -> None:
     columns = source if columns == "frame" else columns
@@ -165,7 +169,9 @@ def test_backfill_resumes_after_the_finished_fragments(
     assert not list(Path(notes).iterdir())
 
 
-def test_expressions_go_on_as_well(table: LanceTable, uri: str, tmp_path: Path) -> None:
+def test_backfill_by_expressions_resumes_from_its_checkpoint(
+    table: LanceTable, uri: str, tmp_path: Path
+) -> None:
     notes = str(tmp_path / "notes")
     failing = CountingFunction(str(tmp_path / "first"), fails_at=3, after=notes)
     with pytest.raises(PySparkException, match="fails on purpose"):
@@ -177,7 +183,7 @@ def test_expressions_go_on_as_well(table: LanceTable, uri: str, tmp_path: Path) 
     assert [row[2] for row in rows_of(uri)] == [2, 4, 6, 8]
 
 
-def test_a_note_counts_only_for_the_fragment_that_it_was_made_of(
+def test_backfill_checkpoint_of_changed_fragment_is_recomputed(
     spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     notes = str(tmp_path / "notes")
@@ -192,7 +198,7 @@ def test_a_note_counts_only_for_the_fragment_that_it_was_made_of(
     assert [row[2] for row in rows_of(uri)] == [14, 4, 6, 8, 10]
 
 
-def test_a_note_whose_file_was_cleaned_up_counts_no_more(
+def test_backfill_checkpoint_with_deleted_file_is_recomputed(
     spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     notes = str(tmp_path / "notes")
@@ -211,7 +217,7 @@ def test_a_note_whose_file_was_cleaned_up_counts_no_more(
 # --- others that write --------------------------------------------------------------------------------
 
 
-def test_a_writer_that_appends_costs_only_its_own_rows(
+def test_backfill_after_concurrent_append_computes_only_new_rows(
     table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     calls = CountingFunction(str(tmp_path / "calls"), appends_to=uri)
@@ -221,7 +227,7 @@ def test_a_writer_that_appends_costs_only_its_own_rows(
     assert sorted(calls.seen()) == [1, 2, 3, 4, 5]
 
 
-def test_addresses_are_not_taken_for_those_of_another_version(
+def test_backfill_by_row_address_after_concurrent_append_is_a_conflict(
     spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     appends = sf.udf(CountingFunction(str(tmp_path / "calls"), appends_to=uri).value, "bigint")

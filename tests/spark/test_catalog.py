@@ -1,4 +1,4 @@
-"""Tables, views and functions by name: what SQL gets without a catalog, and what the catalog is refused."""
+"""Tables, views and functions by name in SQL without a catalog, and statements that are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def catalog(spark: SparkSession) -> Iterator[SparkSession]:
         "CREATE TABLE t USING lance LOCATION '{folder}/u.lance' AS SELECT 1 AS a",
     ],
 )
-def test_the_catalog_gets_no_table(
+def test_create_table_using_lance_is_refused(
     catalog: SparkSession, table: LanceTable, tmp_path: Path, statement: str
 ) -> None:
     with pytest.raises(PySparkException, match=REFUSED):
@@ -51,14 +51,14 @@ def test_the_catalog_gets_no_table(
     assert table.count() == 4
 
 
-def test_no_frame_becomes_a_table_of_the_catalog(catalog: SparkSession) -> None:
+def test_save_as_table_is_refused(catalog: SparkSession) -> None:
     rows = catalog.range(3)
     with pytest.raises(PySparkException, match=REFUSED):
         rows.write.format("lance").saveAsTable("t")
     assert catalog.catalog.listTables() == []
 
 
-def test_a_table_that_spark_puts_there_unasked_says_what_to_do(
+def test_catalog_table_using_lance_refuses_select_and_insert(
     catalog: SparkSession, table: LanceTable
 ) -> None:
     catalog.sql(f"CREATE TABLE t (key string, value long) USING lance LOCATION '{table.uri}'")
@@ -84,7 +84,9 @@ def test_one_call_brings_a_view_to_the_newest_version(
     assert (view.version, catalog.sql(count).first()) == (2, (3,))
 
 
-def test_a_view_of_a_version_or_a_part_stays_that(catalog: SparkSession, table: LanceTable) -> None:
+def test_view_of_version_filter_or_tag_keeps_its_scope_on_refresh(
+    catalog: SparkSession, table: LanceTable
+) -> None:
     first = pennon.spark.view(catalog, table.uri, "one", version=1)
     large = pennon.spark.view(catalog, table.uri, "large", ["key"], filter="value > 2")
     ds = pennon.dataset(table.uri)
@@ -157,7 +159,7 @@ def test_threads_without_an_active_session_read_and_write(
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def test_counts(table: LanceTable) -> None:
+def test_lance_table_count_with_conditions(table: LanceTable) -> None:
     assert table.count() == 4
     assert table.count("value >= 2 AND key <> 'd'") == 2  # our own tasks
     assert table.count("value % 2 = 0") == 2  # Spark
@@ -172,7 +174,9 @@ def test_counts(table: LanceTable) -> None:
 # --- table functions ------------------------------------------------------------------------------
 
 
-def test_sql_lists_what_a_table_is_made_of(catalog: SparkSession, table: LanceTable) -> None:
+def test_sql_functions_list_history_files_and_columns(
+    catalog: SparkSession, table: LanceTable
+) -> None:
     pennon.spark.register(catalog)
     table.delete("key = 'a'")
 
@@ -219,7 +223,7 @@ def test_sql_reads_a_version(catalog: SparkSession, table: LanceTable) -> None:
         catalog.sql(f"SELECT * FROM lance_at('{table.uri}', 9)").collect()
 
 
-def test_rows_of_a_version_are_those_of_a_read(catalog: SparkSession, uri: str) -> None:
+def test_sql_lance_at_equals_spark_read(catalog: SparkSession, uri: str) -> None:
     at = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     entries = pa.map_(pa.string(), pa.int64())
     rows = pa.table(

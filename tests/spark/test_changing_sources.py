@@ -1,4 +1,4 @@
-"""Sources that say something else each time they are asked: a merge, like an update, asks once.
+"""Nondeterministic sources: a merge and an update evaluate them once.
 
 What a lost executor had shuffled is computed again: `test_kills` merges a source of whims while one dies.
 """

@@ -91,7 +91,7 @@ def test_sort_of_some_fragments(scattered: LanceTable, uri: str) -> None:
     assert values == sorted(early)
 
 
-def test_a_change_meanwhile_is_a_conflict(scattered: LanceTable, uri: str) -> None:
+def test_sort_by_after_concurrent_delete_is_a_conflict(scattered: LanceTable, uri: str) -> None:
     builder = scattered.optimize()
     pennon.dataset(uri).delete("x = 500")
     with pytest.raises(RetryableConflict):

@@ -64,7 +64,7 @@ def rows_of(uri: str, *, with_ids: bool = False) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_one_of_many_columns_is_all_that_is_written(
+def test_column_update_writes_only_the_changed_column(
     spark: SparkSession, uri: str, tmp_path: Path, version: str, stable: bool
 ) -> None:
     theirs = str(tmp_path / "theirs.lance")
@@ -97,7 +97,7 @@ def test_one_of_many_columns_is_all_that_is_written(
     assert rows_of(uri) == rows_of(theirs)
 
 
-def test_whole_rows_are_written_where_that_costs_less(spark: SparkSession, uri: str) -> None:
+def test_column_update_rewrites_rows_when_cheaper(spark: SparkSession, uri: str) -> None:
     """Most columns; or a few rows in many fragments, which become one."""
     wide(uri)
     table = LanceTable.forPath(spark, uri)
@@ -109,7 +109,7 @@ def test_whole_rows_are_written_where_that_costs_less(spark: SparkSession, uri: 
     assert len(pennon.dataset(small).get_fragments()) < 10
 
 
-def test_an_index_of_the_column_is_not_believed_any_more(spark: SparkSession, uri: str) -> None:
+def test_column_update_invalidates_the_index_of_the_column(spark: SparkSession, uri: str) -> None:
     wide(uri)
     lance.dataset(uri).create_scalar_index("c7", "BTREE")
     lance.dataset(uri).create_scalar_index("id", "BTREE")
@@ -120,7 +120,7 @@ def test_an_index_of_the_column_is_not_believed_any_more(spark: SparkSession, ur
         assert sorted(found.column(0).to_pylist()) == [one, other]
 
 
-def test_values_that_look_at_other_rows(spark: SparkSession, uri: str) -> None:
+def test_column_update_by_window_function(spark: SparkSession, uri: str) -> None:
     wide(uri)
     LanceTable.forPath(spark, uri).update(set={"c1": "row_number() OVER (ORDER BY id)"})
     assert [row["c1"] for row in rows_of(uri)] == list(range(1, len(rows_of(uri)) + 1))

@@ -56,7 +56,7 @@ MEANWHILE = [
         for act in AFTER
     ],
 )
-def test_both_writers_changes_are_there_and_once(
+def test_spark_changes_and_concurrent_commits_are_applied_once(
     spark: SparkSession,
     table: LanceTable,
     source: DataFrame,
@@ -80,7 +80,7 @@ def test_both_writers_changes_are_there_and_once(
     )
 
 
-def test_after_some_times_the_conflict_goes_to_the_caller(
+def test_conflict_is_raised_after_the_configured_retries(
     spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     always = Interloper(uri, "update", str(tmp_path / "calls"), times=10)
@@ -93,7 +93,7 @@ def test_after_some_times_the_conflict_goes_to_the_caller(
     spark.conf.unset("spark.pennon.conflictRetries")
 
 
-def test_an_overwrite_ends_it(
+def test_delete_with_concurrent_overwrite_is_incompatible(
     spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
 ) -> None:
     interloper = Interloper(uri, "overwrite", str(tmp_path / "calls"))

@@ -11,7 +11,7 @@ import pennon
 import pennon.spark
 
 
-def test_convert(spark: SparkSession, tmp_path: Path) -> None:
+def test_convert_of_0_1_table_keeps_rows_and_fragments(spark: SparkSession, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table(
         {"id": range(100), "word": [f"w{n}" for n in range(100)], "l": [[n, n] for n in range(100)]}
@@ -25,7 +25,7 @@ def test_convert(spark: SparkSession, tmp_path: Path) -> None:
     assert pennon.spark.read(spark, uri).count() == 100
 
 
-def test_stable_row_ids_stay(spark: SparkSession, tmp_path: Path) -> None:
+def test_convert_keeps_stable_row_ids_and_row_versions(spark: SparkSession, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     table = pennon.write_dataset(
         pa.table({"id": range(100)}),

@@ -38,7 +38,7 @@ def identifiers(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("identifiers")
-def test_double_quotes_stand_around_names_where_the_session_says_so(
+def test_double_quotes_are_identifiers_if_the_session_enables_them(
     spark: SparkSession, cities: LanceTable
 ) -> None:
     condition = 's = "city"'
@@ -56,7 +56,7 @@ def test_double_quotes_stand_around_names_where_the_session_says_so(
     assert pennon.dataset(cities.uri).to_table()["n"].to_pylist() == [9]
 
 
-def test_double_quotes_stand_around_text_where_it_does_not(cities: LanceTable) -> None:
+def test_double_quotes_are_strings_by_default(cities: LanceTable) -> None:
     condition = 's = "city"'
     assert cities.toDF().where(condition).count() == cities.count(condition) == 1
     cities.update(condition, {"s": '"n"'})
@@ -65,7 +65,7 @@ def test_double_quotes_stand_around_text_where_it_does_not(cities: LanceTable) -
     assert cities.count() == 2
 
 
-def test_the_data_source_cannot_know_and_refuses_them(
+def test_data_source_refuses_double_quotes_in_conditions(
     spark: SparkSession, cities: LanceTable
 ) -> None:
     new = spark.createDataFrame([("a", "p", 9)], "s string, city string, n long")

@@ -1,4 +1,4 @@
-"""`LanceTable` rewrites and moves rows of a table with an index of every kind: indices answer what a scan answers."""
+"""`LanceTable` rewrites and moves rows of tables with an index of every kind: answers equal those of a scan."""
 
 from __future__ import annotations
 

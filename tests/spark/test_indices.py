@@ -43,7 +43,9 @@ def uri(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", CONDITIONS)
-def test_an_index_made_by_executors(spark: SparkSession, uri: str, kind: str) -> None:
+def test_index_built_by_executors_answers_as_without_index(
+    spark: SparkSession, uri: str, kind: str
+) -> None:
     column, condition = CONDITIONS[kind]
     plain = pennon.dataset(uri).to_table(filter=condition)
     table = LanceTable.forPath(spark, uri)
@@ -62,7 +64,7 @@ def test_an_index_made_by_executors(spark: SparkSession, uri: str, kind: str) ->
     assert found.count() == plain.num_rows
 
 
-def test_a_full_text_index_made_by_executors(spark: SparkSession, uri: str) -> None:
+def test_full_text_index_built_by_executors_answers_as_local(spark: SparkSession, uri: str) -> None:
     table = LanceTable.forPath(spark, uri)
     query: dict[str, Any] = {"full_text_query": '"word 3"', "columns": ["i", "_score"]}
     pennon.dataset(uri).create_scalar_index("s", "INVERTED", with_position=True)
@@ -84,7 +86,7 @@ def test_a_full_text_index_made_by_executors(spark: SparkSession, uri: str) -> N
     assert 900 in readers[1].dataset(uri).to_table(**query)["i"].to_pylist()
 
 
-def test_the_index_is_that_of_one_machine(spark: SparkSession, uri: str) -> None:
+def test_btree_built_by_executors_equals_local_build(spark: SparkSession, uri: str) -> None:
     pennon.dataset(uri).create_scalar_index("i", "BTREE", "here")
     LanceTable.forPath(spark, uri).createIndex("i", "BTREE", "there", zone_size=4096)
     dataset = pennon.dataset(uri)
@@ -125,7 +127,7 @@ def test_create_index_with_wrong_column_or_kind_is_refused(
     assert pennon.dataset(uri).version == 2
 
 
-def test_an_index_of_a_field_whose_name_has_a_dot(spark: SparkSession, tmp_path: Path) -> None:
+def test_index_of_field_with_dot_in_its_name(spark: SparkSession, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"id": range(60), "st": [{"a.x": n % 7, "b": n} for n in range(60)]})
     pennon.write_dataset(rows, uri, max_rows_per_file=20)

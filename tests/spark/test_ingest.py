@@ -1,4 +1,4 @@
-"""`pennon.spark.ingest`: the format of files, and what stands between their values."""
+"""`pennon.spark.ingest`: file formats and separators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(folder: Path, name: str) -> str:
         ["a.csv", "b.CSV"],
     ],
 )
-def test_values_between_tabs_are_told_by_the_names_of_the_files(
+def test_ingest_detects_tabs_by_file_extension(
     spark: SparkSession, uri: str, tmp_path: Path, names: list[str]
 ) -> None:
     paths = [write(tmp_path, name) for name in names]
@@ -46,7 +46,7 @@ def test_values_between_tabs_are_told_by_the_names_of_the_files(
 
 
 @pytest.mark.parametrize("name", ["a.tsv", "A.TSV", "c.tsv.gz"])
-def test_one_file_or_all_that_fit_a_pattern(
+def test_ingest_of_one_file_or_glob(
     spark: SparkSession, uri: str, tmp_path: Path, name: str
 ) -> None:
     path = write(tmp_path, name)

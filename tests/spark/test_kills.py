@@ -47,7 +47,9 @@ def run(module: str, *arguments: str, dies: bool = False) -> dict[str, Any]:
         pytest.param("kills", sorted(set(OPERATIONS) - {"merge"}), marks=pytest.mark.slow),
     ],
 )
-def test_an_operation_outlives_its_executors(deed: str, names: list[str], tmp_path: Path) -> None:
+def test_operations_succeed_after_executor_loss(
+    deed: str, names: list[str], tmp_path: Path
+) -> None:
     seen = run("kills", deed, str(tmp_path), *names)
     for name in names:
         told = seen[name]
@@ -68,7 +70,7 @@ def cleaned(uri: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_nondeterministic_source_with_lost_executor_writes_each_row_once(tmp_path: Path) -> None:
     """An executor dies when some tasks are done, and what it had shuffled is computed anew, otherwise.
 
     Spark gives the job up then, which begins anew.
@@ -83,7 +85,7 @@ def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_first_attempt_fails_after_it_wrote(
+def test_operations_succeed_when_first_task_attempts_fail_after_writing(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:
     OPERATIONS[name].make(uri)
@@ -97,7 +99,7 @@ def test_every_first_attempt_fails_after_it_wrote(
     "name",
     [pytest.param(each, marks=() if each == "merge" else pytest.mark.slow) for each in OPERATIONS],
 )
-def test_of_attempts_side_by_side_one_counts(
+def test_speculative_task_attempts_count_once(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:
     """As where Spark speculates, which it does on several machines alone; the others' files are orphans."""

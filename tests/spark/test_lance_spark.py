@@ -162,7 +162,7 @@ def _made(rows: int) -> Rows:
 
 @pytest.mark.slow  # fetches 270 MB of jars and a PySpark of its own, once
 @pytest.mark.timeout(1800)
-def test_both_change_a_table_in_turns(peer: LanceSpark, spark: SparkSession) -> None:
+def test_table_changed_in_turns_with_lance_spark(peer: LanceSpark, spark: SparkSession) -> None:
     uri = str(peer.folder / "turns.lance")
     ours, theirs = Ours(spark, uri), Theirs(peer, "turns")
     rows: Rows = {}

@@ -1,4 +1,4 @@
-"""`LanceTable`: Delta's names over a Lance table, each change one version, its rows as Spark's SQL says."""
+"""`LanceTable`: Delta's methods over a Lance table, each change one version, with the rows of Spark's SQL."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_delete_by_text_by_column_and_of_all(table: LanceTable, uri: str) -> Non
     assert pennon.dataset(uri).version == 5
 
 
-def test_a_delete_of_whole_fragments_shuffles_nothing(
+def test_delete_by_condition_runs_without_shuffle(
     spark: SparkSession, table: LanceTable, uri: str
 ) -> None:
     context, tracker = spark.sparkContext, spark.sparkContext.statusTracker()
@@ -59,7 +59,7 @@ def test_a_delete_of_whole_fragments_shuffles_nothing(
 
 
 @pytest.mark.parametrize("broadcasts", ["-1", "10MB"])
-def test_a_delete_by_a_subquery_that_spark_may_join_by_a_shuffle(
+def test_delete_by_subquery_with_shuffle_or_broadcast_join(
     spark: SparkSession, table: LanceTable, uri: str, broadcasts: str
 ) -> None:
     pairs = [(each, each) for each in range(64)]
@@ -111,7 +111,7 @@ def test_an_update_of_a_field_keeps_the_rest_of_the_struct(spark: SparkSession, 
         ("nope = 1", {"value": "1"}, AnalysisException, "nope"),
     ],
 )
-def test_updates_that_are_none(
+def test_update_with_invalid_arguments_is_refused(
     table: LanceTable, condition: Any, values: Any, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -119,9 +119,7 @@ def test_updates_that_are_none(
     assert pennon.dataset(table.uri).version == 1
 
 
-def test_a_number_that_does_not_fit_fails_and_commits_nothing(
-    spark: SparkSession, uri: str
-) -> None:
+def test_update_with_overflowing_number_commits_no_version(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"n": pa.array([1], pa.int32())}), uri)
     with pytest.raises(PySparkException, match="'n' cannot become int32"):
         LanceTable.forPath(spark, uri).update(set={"n": "n + 3000000000"})
@@ -159,7 +157,7 @@ def test_a_merge_of_all_clauses(
     ],
     ids=["two updates", "delete before update", "by source", "insert"],
 )  # fmt: skip
-def test_the_first_clause_that_applies_counts(
+def test_merge_applies_the_first_matching_clause(
     table: LanceTable,
     source: DataFrame,
     uri: str,
@@ -179,7 +177,7 @@ def test_an_upsert_with_aliases_takes_all_columns(
     assert rows_of(uri) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
 
 
-def test_two_rows_for_one_are_an_error_before_anything_is_committed(
+def test_merge_with_several_source_rows_for_one_row_is_refused(
     table: LanceTable, source: DataFrame, uri: str
 ) -> None:
     twice = source.union(source)
@@ -203,7 +201,7 @@ def test_a_merge_into_an_empty_table(spark: SparkSession, source: DataFrame, uri
     assert rows_of(uri) == [("a", -1), ("e", -5), ("f", -6)]
 
 
-def test_columns_that_a_merge_does_not_name_are_not_read(
+def test_merge_reads_only_the_columns_in_its_clauses(
     spark: SparkSession, source: DataFrame, uri: str
 ) -> None:
     wide = {"key": ["a", "b"], "value": [1, 2], "text": ["x" * 100, "y" * 100], "more": [5, 6]}
@@ -216,7 +214,7 @@ def test_columns_that_a_merge_does_not_name_are_not_read(
     assert not any(name in plan for name in ("text", "more"))
 
 
-def test_a_condition_names_columns_however_long_it_is(table: LanceTable, uri: str) -> None:
+def test_delete_by_condition_with_thousands_of_literals(table: LanceTable, uri: str) -> None:
     numbers = [str(number) for number in range(2000)]
     assert affected(table.delete(~sf.col("key").isin(numbers) & (sf.col("value") > 2))) == 2
     assert rows_of(uri) == ROWS[:2]
@@ -231,7 +229,9 @@ def test_null_keys_never_match(spark: SparkSession, uri: str) -> None:
     assert rows_of(uri) == [("a", 9), (None, 2), (None, 8)]
 
 
-def test_columns_that_the_source_brings(table: LanceTable, source: DataFrame, uri: str) -> None:
+def test_merge_with_schema_evolution_adds_source_columns(
+    table: LanceTable, source: DataFrame, uri: str
+) -> None:
     news = source.toDF("key", "extra").alias("s")
     merge = table.alias("t").merge(news, "t.key = s.key")
     evolving = merge.whenMatchedUpdate(set={"extra": "-1"}).whenNotMatchedInsertAll()
@@ -246,7 +246,7 @@ def test_columns_that_the_source_brings(table: LanceTable, source: DataFrame, ur
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_rows_keep_their_ids_when_columns_come_with_the_merge(
+def test_merge_with_schema_evolution_keeps_row_ids(
     spark: SparkSession, source: DataFrame, uri: str, version: str
 ) -> None:
     make(uri, data_storage_version=version, enable_stable_row_ids=True)
@@ -294,7 +294,7 @@ def ids_of(uri: str) -> list[dict[str, Any]]:
         ),
     ],
 )  # fmt: skip
-def test_merges_that_are_none(
+def test_merge_with_invalid_arguments_is_refused(
     table: LanceTable,
     source: DataFrame,
     act: Callable[[Any, Any], Any],
@@ -306,7 +306,7 @@ def test_merges_that_are_none(
     assert pennon.dataset(table.uri).version == 1
 
 
-def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
+def test_merge_after_concurrent_delete_in_same_fragment(
     spark: SparkSession, table: LanceTable, source: DataFrame, uri: str
 ) -> None:
     merge = table.merge(source, "key = k").whenMatchedUpdate("k = 'a'", {"value": "v"})
@@ -323,7 +323,7 @@ def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
     assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
 
 
-def test_a_task_that_dies_after_it_wrote_is_done_again_and_counts_once(
+def test_merge_task_retried_after_writing_counts_once(
     spark: SparkSession, source: DataFrame, uri: str, tmp_path: Path
 ) -> None:
     make(uri)

@@ -1,4 +1,4 @@
-"""What `LanceTable` has and Delta's table has not: names of versions, listings, rows by id, columns, files."""
+"""`LanceTable` beyond Delta's table: names of versions, listings, rows by id, columns, files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_versions_fragments_and_files_are_frames(table: LanceTable, uri: str) ->
 # --- rows by id -------------------------------------------------------------------------------------
 
 
-def test_rows_are_taken_in_the_order_asked(spark: SparkSession, uri: str) -> None:
+def test_take_rows_keeps_the_requested_order(spark: SparkSession, uri: str) -> None:
     make(uri, enable_stable_row_ids=True)
     table = LanceTable.forPath(spark, uri)
     table.update("key = 'a'", {"value": "10"})

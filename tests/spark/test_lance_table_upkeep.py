@@ -26,7 +26,7 @@ from tests.spark.small_table import ROWS, clauses, rows_of
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable ids"])
-def test_a_merge_leaves_what_that_of_pylance_leaves(
+def test_merge_result_equals_that_of_pylance(
     spark: SparkSession, tmp_path: Path, version: Any, stable: bool
 ) -> None:
     old = pa.table({
@@ -71,7 +71,7 @@ def test_a_merge_leaves_what_that_of_pylance_leaves(
 # --- versions and upkeep ----------------------------------------------------------------------------
 
 
-def test_history_says_what_was_done(table: LanceTable, source: DataFrame) -> None:
+def test_history_lists_operations_and_metrics(table: LanceTable, source: DataFrame) -> None:
     table.update("key = 'a'", {"value": "7"})
     table.delete("key = 'b'")
     clauses(table.merge(source, "key = k")).execute()
@@ -121,7 +121,7 @@ def test_compaction_of_all_and_of_some(spark: SparkSession, uri: str) -> None:
     assert table.history(1).collect()[0].operation == "OPTIMIZE"
 
 
-def test_vacuum_takes_what_no_version_needs(
+def test_vacuum_deletes_old_versions_after_retention_check(
     spark: SparkSession, table: LanceTable, uri: str
 ) -> None:
     table.update(set={"value": "0"})
@@ -166,7 +166,7 @@ def test_a_clone_has_the_rows_of_its_version(
 
 @pytest.mark.parametrize("stable", [True, False], ids=["stable ids", "no ids"])
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_a_clone_takes_the_place_of_a_table(
+def test_clone_replaces_an_existing_table(
     table: LanceTable, tmp_path: Path, shallow: bool, stable: bool
 ) -> None:
     """Deletion files come along, the older versions stay, and the table goes on as one of its own."""
@@ -191,7 +191,7 @@ def test_a_clone_takes_the_place_of_a_table(
     lance.dataset(other).validate()
 
 
-def test_a_clone_of_a_clone_replaces_the_first(table: LanceTable, tmp_path: Path) -> None:
+def test_clone_of_a_clone_replaces_the_first_clone(table: LanceTable, tmp_path: Path) -> None:
     """Of files that lie in the table's own place none becomes another's."""
     side = str(tmp_path / "side.lance")
     clone = table.clone(side, isShallow=True)
@@ -211,7 +211,7 @@ def test_a_clone_of_a_clone_replaces_the_first(table: LanceTable, tmp_path: Path
 # --- making -----------------------------------------------------------------------------------------
 
 
-def test_a_table_is_made_column_by_column(spark: SparkSession, uri: str) -> None:
+def test_table_builder_creates_columns_and_properties(spark: SparkSession, uri: str) -> None:
     builder = (
         LanceTable.create(spark)
         .location(uri)
@@ -235,7 +235,7 @@ def test_a_table_is_made_column_by_column(spark: SparkSession, uri: str) -> None
         builder.execute()
 
 
-def test_a_builder_may_be_told_line_by_line(spark: SparkSession, uri: str) -> None:
+def test_table_builder_without_method_chaining(spark: SparkSession, uri: str) -> None:
     builder = LanceTable.create(spark)
     builder.location(uri)
     for name in ("a", "b"):
@@ -243,7 +243,9 @@ def test_a_builder_may_be_told_line_by_line(spark: SparkSession, uri: str) -> No
     assert builder.execute().toDF().columns == ["a", "b"]
 
 
-def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path) -> None:
+def test_table_builder_modes_create_and_replace(
+    spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path
+) -> None:
     other = str(tmp_path / "other.lance")
     with pytest.raises(NotFoundError):
         LanceTable.replace(spark).location(other).addColumn("n", "int").execute()

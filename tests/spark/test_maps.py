@@ -61,7 +61,7 @@ def push_down(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[s
     spark.conf.unset(PUSH_DOWN)
 
 
-def test_maps_and_null_structs_come_back(
+def test_maps_and_null_structs_round_trip(
     spark: SparkSession, stored: str, truth: list[Row], push_down: str
 ) -> None:
     back = spark.read.format("lance").load(stored)
@@ -74,7 +74,7 @@ def test_maps_and_null_structs_come_back(
     assert back.where("m['a'] = 1").count() == 1
 
 
-def test_the_read_function_and_pruned_schemas_give_maps(
+def test_maps_in_projections_and_pruned_schemas(
     spark: SparkSession, stored: str, truth: list[Row]
 ) -> None:
     read = pennon.spark.read(spark, stored, ["deep", "inner.m", "id"], with_row_id=True)
@@ -89,7 +89,7 @@ def test_the_read_function_and_pruned_schemas_give_maps(
     assert first.inner.m[3] is None
 
 
-def test_others_see_lists_of_entries(stored: str, truth: list[Row]) -> None:
+def test_maps_are_read_as_lists_of_entries_by_pylance(stored: str, truth: list[Row]) -> None:
     entry = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.int64())])
     entries = [None if row.m is None else list(row.m.items()) for row in truth]
     for module in (pennon, lance):
@@ -121,7 +121,7 @@ def test_views_insert_maps(spark: SparkSession, uri: str) -> None:
         spark.sql("SELECT map('a', 1) AS m").write.format("lance").mode("append").save(uri)
 
 
-def test_maps_go_into_2_0_tables_too(spark: SparkSession, uri: str) -> None:
+def test_maps_round_trip_at_2_0(spark: SparkSession, uri: str) -> None:
     rows = spark.createDataFrame(
         [(1, {"a": 1, "b": None}), (2, {}), (3, None)], "id int, m map<string, int>"
     )
@@ -147,7 +147,7 @@ def test_maps_of_2_2_tables_are_maps(spark: SparkSession, uri: str) -> None:
     assert spark.read.format("lance").load(f"{uri}.copy").collect() == frame.collect()
 
 
-def test_maps_become_marked_lists_and_maps_again(
+def test_convert_of_maps_to_marked_lists_and_back(
     spark: SparkSession, uri: str, truth: list[Row]
 ) -> None:
     """Of what two tasks wrote at 2.2; each form takes what Spark appends, and reads the same."""

@@ -1,4 +1,4 @@
-"""A merge reads of its table what the source's keys may match: fragments without such a row are never opened.
+"""A merge prunes fragments and pages of its table by the keys of the source.
 
 They are put away meanwhile, so that whatever asks for one fails.
 """
@@ -96,7 +96,7 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("kind", ["BTREE", "ZONEMAP", "BLOOMFILTER"])
 @pytest.mark.parametrize("column", CONDITIONS)
-def test_an_index_says_which_fragments_a_merge_reads(
+def test_merge_prunes_fragments_by_index(
     spark: SparkSession, uri: str, column: str, kind: str
 ) -> None:
     """Keys of the third fragment, one that no row has, and NULL."""
@@ -123,9 +123,7 @@ def test_without_an_index_all_fragments_are_read(spark: SparkSession, uri: str) 
 
 
 @pytest.mark.parametrize("count", [50, 1500])
-def test_statistics_say_which_pages_a_merge_reads(
-    spark: SparkSession, uri: str, count: int
-) -> None:
+def test_merge_prunes_pages_by_statistics(spark: SparkSession, uri: str, count: int) -> None:
     """Few keys, and so many that their range is asked for; some fit no row.  pylance reads no such statistics."""
     make(uri, data_storage_version="2.0", rows_per_zone=500)
     last = ROWS - count // 2
@@ -151,7 +149,7 @@ def test_a_wide_range_of_keys_leaves_out_no_row(spark: SparkSession, uri: str, k
     assert {n for n, row in rows_of(uri).items() if row[-1] == 3} == set(range(0, ROWS, 2))
 
 
-def test_dates_beyond_those_of_python_are_keys(spark: SparkSession, uri: str) -> None:
+def test_merge_by_dates_beyond_year_9999(spark: SparkSession, uri: str) -> None:
     make(uri, "BTREE")
     rows = spark.sql("SELECT -1 AS n, date_add(DATE '9999-12-31', 1) AS k, 5L AS w")
     rows = rows.union(spark.sql("SELECT 0, DATE '2026-01-02', 6L"))
@@ -174,7 +172,7 @@ def test_dates_before_the_year_1000_are_keys(spark: SparkSession, uri: str, coun
     assert [row["id"] for row in found] == [1]
 
 
-def test_rows_that_match_nothing_are_still_found(spark: SparkSession, uri: str) -> None:
+def test_merge_when_not_matched_by_source_with_index(spark: SparkSession, uri: str) -> None:
     make(uri, "BTREE")
     rows = spark.createDataFrame([(1,)], "k int")
     merge = LanceTable.forPath(spark, uri).merge(rows, "id = k")
@@ -183,7 +181,7 @@ def test_rows_that_match_nothing_are_still_found(spark: SparkSession, uri: str) 
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["stored", "lost"])
-def test_a_source_that_says_other_keys_the_second_time(
+def test_merge_with_nondeterministic_source_keys(
     spark: SparkSession, uri: str, is_lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is stored until the merge is done; where that is lost, no key is taken for one that matches nothing."""
@@ -203,7 +201,7 @@ def test_a_source_that_says_other_keys_the_second_time(
     "name",
     ["spark.pennon.schema.autoMerge.enabled", "spark.databricks.delta.schema.autoMerge.enabled"],
 )
-def test_a_session_may_let_tables_grow(spark: SparkSession, uri: str, name: str) -> None:
+def test_session_setting_auto_merge_adds_columns(spark: SparkSession, uri: str, name: str) -> None:
     make(uri)
     spark.conf.set(name, "true")
     try:

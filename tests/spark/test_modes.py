@@ -73,7 +73,7 @@ def run(module: str, *arguments: str, seconds: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "mode", [pytest.param(each, marks=pytest.mark.slow if each in SLOW else ()) for each in MODES]
 )
-def test_a_mode_gives_the_answers_of_parquet(
+def test_spark_modes_answer_as_parquet(
     mode: str, spark: SparkSession, parquet: Path, truth: dict[str, str], tmp_path: Path
 ) -> None:
     seen = story(mode, spark, parquet, tmp_path)
@@ -128,7 +128,7 @@ def test_a_mode_gives_the_answers_of_parquet(
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("seed", "mode"), enumerate(MODES))
-def test_a_long_program_leaves_what_a_plain_model_holds(
+def test_spark_modes_long_program_equals_model(
     mode: str, seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     """More than a hundred changes of one table, each compared with dicts."""

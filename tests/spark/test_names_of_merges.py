@@ -19,9 +19,7 @@ from tests.spark.small_table import ROWS, make, rows_of
 COMMIT = "pennon.spark.changes.change_operations.commit_on"
 
 
-def test_columns_that_differ_by_case_alone_each_get_their_own(
-    spark: SparkSession, uri: str
-) -> None:
+def test_merge_and_update_of_columns_that_differ_by_case(spark: SparkSession, uri: str) -> None:
     """C4: all columns, named ones, fields of structs, and a column that comes, under caseSensitive."""
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
@@ -48,9 +46,7 @@ def test_columns_that_differ_by_case_alone_each_get_their_own(
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-def test_names_that_both_sides_have_mean_the_side_that_a_clause_is_for(
-    spark: SparkSession, uri: str
-) -> None:
+def test_merge_resolves_shared_column_names_by_clause(spark: SparkSession, uri: str) -> None:
     """Delta's rule: inserts see the source, and rows that the source does not match the table alone."""
     make(uri)
     table = LanceTable.forPath(spark, uri)
@@ -120,7 +116,7 @@ def test_a_part_is_overwritten_by_addresses(spark: SparkSession, uri: str, way: 
     assert rows_of(uri) == [*(row for row in ROWS if row[0] != "b"), ("z", 26)]
 
 
-def test_a_change_by_addresses_is_not_done_again_in_another_version(
+def test_change_by_row_addresses_is_not_retried_on_a_newer_version(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The addresses are other rows' once somebody has compacted the table."""

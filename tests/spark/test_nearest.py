@@ -1,4 +1,4 @@
-"""``LanceTable.nearest`` and ``hybrid``: what many queries find, against distances worked out by numpy."""
+"""``LanceTable.nearest`` and ``hybrid``: many queries at once, against distances computed by numpy."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def told(found: DataFrame, *extra: str) -> dict[str, list[tuple[Any, ...]]]:
     return rows
 
 
-def test_queries_find_what_is_nearest(spark: SparkSession, made: str) -> None:
+def test_nearest_without_index_equals_exact_search(spark: SparkSession, made: str) -> None:
     table = LanceTable.forPath(spark, made)
     found = table.nearest(frame_of(spark, asked()), 12, "vec")
     assert found.columns == ["name", "vec", "id", "text", "_distance", "_rank"]
@@ -87,7 +87,7 @@ def test_queries_find_what_is_nearest(spark: SparkSession, made: str) -> None:
 
 
 @pytest.mark.parametrize("adapts", ["true", "false"])
-def test_equal_queries_and_those_that_are_null(
+def test_nearest_with_duplicate_and_null_queries(
     spark: SparkSession, made: str, adapts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each comes out by itself, with whatever stands beside it, in parts of the table as in one."""
@@ -124,7 +124,9 @@ def test_equal_queries_and_those_that_are_null(
 
 
 @pytest.mark.parametrize("prefilter", [True, False])
-def test_filters_before_and_behind(spark: SparkSession, made: str, prefilter: bool) -> None:
+def test_nearest_with_prefilter_and_postfilter(
+    spark: SparkSession, made: str, prefilter: bool
+) -> None:
     table = LanceTable.forPath(spark, made)
     found = table.nearest(
         frame_of(spark, asked()[:3]), 20, filter="id % 2 = 0", prefilter=prefilter, with_row_id=True
@@ -167,7 +169,7 @@ def indexed(made: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_an_index_and_rows_that_it_does_not_cover(
+def test_nearest_with_unindexed_rows_and_fast_search(
     spark: SparkSession, indexed: str, fast: bool
 ) -> None:
     table = LanceTable.forPath(spark, indexed)
@@ -178,7 +180,7 @@ def test_an_index_and_rows_that_it_does_not_cover(
     assert told(found) == expected
 
 
-def test_hybrid_search_finds_what_one_machine_finds(spark: SparkSession, indexed: str) -> None:
+def test_hybrid_search_equals_local_search(spark: SparkSession, indexed: str) -> None:
     texts = ["red fox", "owl", None, "nothing of it"]
     rows: list[tuple[str, list[float] | None, str | None]] = [
         (f"q{n}", [*map(float, asked()[n])], text) for n, text in enumerate(texts)
@@ -205,7 +207,9 @@ def test_hybrid_search_finds_what_one_machine_finds(spark: SparkSession, indexed
         assert seen[name] == list(zip(*(one[each].to_pylist() for each in names), strict=True))
 
 
-def test_lists_of_vectors(spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearest_of_lists_of_vectors(
+    spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pennon.spark.source.partitions.MIN_SPLIT_BYTES", 1)
     matrix = numbers()[:, :2]
     lists = pa.ListArray.from_arrays(
@@ -227,7 +231,7 @@ def test_lists_of_vectors(spark: SparkSession, uri: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("is_indexed", [True, False])
-def test_tasks_that_die_and_see_their_rows_in_another_order(
+def test_nearest_with_retried_task_and_reordered_queries(
     spark: SparkSession, made: str, indexed: str, tmp_path: Path, is_indexed: bool
 ) -> None:
     """The first attempt at the queries dies behind a part of its rows, the second has them backwards."""
@@ -240,7 +244,7 @@ def test_tasks_that_die_and_see_their_rows_in_another_order(
     assert found == {f"q{n}": exact(query, 10) for n, query in enumerate(asked())}
 
 
-def test_an_empty_table_and_no_queries(spark: SparkSession, uri: str, made: str) -> None:
+def test_nearest_of_empty_table_or_queries(spark: SparkSession, uri: str, made: str) -> None:
     empty = pennon.dataset(made).schema.empty_table()
     pennon.write_dataset(empty, uri)
     queries = frame_of(spark, asked()[:1])
@@ -258,7 +262,7 @@ def test_a_query_at_hand_of_another_dimension_is_refused_before_any_job(
         table.nearest(queries, 2, vector="q")
 
 
-def test_a_query_of_another_dimension_is_named(spark: SparkSession, made: str) -> None:
+def test_nearest_query_of_other_dimension_is_refused(spark: SparkSession, made: str) -> None:
     queries = spark.createDataFrame([("a", [1.0, 2.0])], "name string, q array<double>")
     found = LanceTable.forPath(spark, made).nearest(queries, 3, "vec", "q")
     text = "a query in column 'q' has 2 numbers, the vectors of column 'vec' of the table have 8"

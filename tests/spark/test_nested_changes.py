@@ -47,7 +47,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
-def test_structs_inside_of_values_go_by_the_names_of_their_fields(
+def test_nested_structs_in_merge_and_update_match_fields_by_name(
     spark: SparkSession, uri: str, version: str
 ) -> None:
     """C1: in another order than the table's, by a merge that updates and inserts, and by updates."""
@@ -150,7 +150,9 @@ def typed_table(spark: SparkSession, uri: str) -> LanceTable:
     return LanceTable.forPath(spark, uri)
 
 
-def test_clauses_that_give_other_types_round_nothing(spark: SparkSession, uri: str) -> None:
+def test_merge_clauses_of_different_number_types_keep_exact_values(
+    spark: SparkSession, uri: str
+) -> None:
     """A long that no double is stays itself beside a clause whose value is a double."""
     table = write(spark, uri, "SELECT id, 0L AS v FROM VALUES (1), (2), (3) AS t(id)")
     rows = spark.sql("SELECT * FROM VALUES (1, 9007199254740993L), (2, 1L) AS s(k, n)")
@@ -160,7 +162,9 @@ def test_clauses_that_give_other_types_round_nothing(spark: SparkSession, uri: s
     assert [row["v"] for row in rows_of(table)] == [9007199254740993, 2, 3]
 
 
-def test_a_time_becomes_a_date_if_nothing_is_lost(spark: SparkSession, uri: str) -> None:
+def test_update_of_date_by_timestamp_with_time_of_day_is_refused(
+    spark: SparkSession, uri: str
+) -> None:
     table = write(spark, uri, "SELECT 1 AS id, DATE'2026-01-01' AS d")
     table.update("id + 0 = 1", {"d": "TIMESTAMP'2026-02-03 00:00:00'"})
     assert str(rows_of(table)[0]["d"]) == "2026-02-03"
@@ -173,9 +177,7 @@ def test_a_time_becomes_a_date_if_nothing_is_lost(spark: SparkSession, uri: str)
 # --- fields of structs ----------------------------------------------------------------------------------
 
 
-def test_a_field_that_is_set_in_a_null_struct_makes_the_struct(
-    spark: SparkSession, uri: str
-) -> None:
+def test_update_of_field_in_null_struct_creates_the_struct(spark: SparkSession, uri: str) -> None:
     """C3: by updates with and without a condition, by matches and by inserts, and in nested structs."""
     query = (
         "SELECT id, IF(id = 1, named_struct('a', 1, 'i', named_struct('x', 1, 'y', 2)), NULL) AS st "
@@ -254,7 +256,7 @@ def test_variants_are_merged_and_updated(spark: SparkSession, uri: str) -> None:
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("way", ["merge", "append"])
-def test_fields_and_wider_numbers_come_at_any_depth(
+def test_schema_evolution_adds_fields_and_widens_numbers_at_any_depth(
     spark: SparkSession, uri: str, version: str, way: str
 ) -> None:
     """C8: by a merge with evolution what an append with mergeSchema brings, in one version."""
@@ -288,7 +290,7 @@ def test_fields_and_wider_numbers_come_at_any_depth(
     assert way == "append" or known[2] == 1
 
 
-def test_fields_that_are_set_by_name_come_alone(spark: SparkSession, uri: str) -> None:
+def test_schema_evolution_adds_only_assigned_fields(spark: SparkSession, uri: str) -> None:
     table = write(spark, uri, "SELECT id, named_struct('a', 1) AS st FROM VALUES (1), (2) AS t(id)")
     rows = spark.sql(
         "SELECT 1 AS id, named_struct('a', 9L, 'b', 'x', 'c', 'y') AS st, 5 AS `new col`"
@@ -301,9 +303,7 @@ def test_fields_that_are_set_by_name_come_alone(spark: SparkSession, uri: str) -
     ]
 
 
-def test_a_struct_may_lack_fields_and_call_them_in_another_case(
-    spark: SparkSession, uri: str
-) -> None:
+def test_merge_of_structs_with_missing_fields_in_other_case(spark: SparkSession, uri: str) -> None:
     """C8: a merge without evolution takes what an append takes."""
     table = write(spark, uri, "SELECT 1 AS id, array(named_struct('a', 1, 'b', 2)) AS x")
     upsert(table, spark.sql("SELECT 1 AS id, array(named_struct('B', 7)) AS x"))

@@ -35,7 +35,7 @@ MANY = int(os.environ.get("PENNON_NESTED_PROGRAMS", "300"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
 
 
-def test_nested_programs(spark: SparkSession, tmp_path: Path) -> None:
+def test_random_nested_programs_equal_the_model(spark: SparkSession, tmp_path: Path) -> None:
     for seed in range(FEW) if SEED is None else [int(SEED)]:
         Life(spark, str(tmp_path / f"{seed}.lance"), seed).run()
 
@@ -43,7 +43,9 @@ def test_nested_programs(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_many_nested_programs(spark: SparkSession, tmp_path: Path, shard: int) -> None:
+def test_many_random_nested_programs_equal_the_model(
+    spark: SparkSession, tmp_path: Path, shard: int
+) -> None:
     """All of a shard's programs run, and each that failed is printed."""
     failures = []
     for seed in range(FEW + shard, MANY, SHARDS):
@@ -55,7 +57,7 @@ def test_many_nested_programs(spark: SparkSession, tmp_path: Path, shard: int) -
         pytest.fail("\n\n".join(failures), pytrace=False)
 
 
-def test_an_append_that_does_nothing_is_noticed(
+def test_nested_program_detects_a_lost_append(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life = Life(spark, str(tmp_path / "t.lance"), 1)
@@ -68,7 +70,7 @@ def test_an_append_that_does_nothing_is_noticed(
 POINT = struct(Field("x", scalar("int")), Field("y", scalar("string")))
 
 
-def test_values_of_the_model() -> None:
+def test_nested_model_values_and_casts() -> None:
     """The values are fixed, so that a person can check the model."""
     column = Field("p", POINT)
     way = (column, POINT.fields[0])

@@ -1,4 +1,4 @@
-"""Columns whose names are no plain words: quoted in conditions, aliases and clauses, and with a backtick inside."""
+"""Columns with odd names: quoted in conditions, aliases and clauses, and with a backtick inside."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_dataframe_with_a_backtick_in_a_name_is_written(spark: SparkSession, u
 
 
 @pytest.mark.parametrize("name", ["*", "a*b", "a b", "a;b", "1", "ü", "`", "``", "`a`"])
-def test_a_dataframe_with_odd_names_is_written_and_updated(
+def test_write_and_update_of_columns_with_odd_names(
     spark: SparkSession, uri: str, name: str
 ) -> None:
     quoted = "`" + name.replace("`", "``") + "`"
@@ -95,7 +95,7 @@ def test_an_overwrite_by_a_column_with_a_backtick(spark: SparkSession, odd: Lanc
 
 
 @pytest.mark.parametrize("condition", [f"{QUOTED} = 20", f"{QUOTED} + 0 = 20"])
-def test_an_overwrite_where_a_column_with_a_backtick(
+def test_overwrite_where_with_backtick_in_column_name(
     spark: SparkSession, odd: LanceTable, condition: str
 ) -> None:
     new = frame(spark, [(5, 20)], "id", ODD)
@@ -110,7 +110,7 @@ def test_columns_with_a_backtick_are_aggregated(spark: SparkSession, odd: LanceT
     assert sorted(tuple(row) for row in by) == [(10, 1), (20, 1), (30, 1)]
 
 
-def test_columns_with_a_backtick_that_spark_has_to_aggregate(spark: SparkSession, uri: str) -> None:
+def test_aggregate_of_column_with_backtick_in_name(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({ODD: [["x"], ["y"]], "id": [1, 2]}), uri)
     table = LanceTable.forPath(spark, uri)
     rows = table.read(aggregate={ODD: "max"}, group_by=["id"]).collect()
@@ -159,7 +159,7 @@ def test_a_clause_may_quote_the_alias_and_the_column(
 
 
 @pytest.mark.parametrize("said", ["`new col`", "t.`new col`", "`t`.`new col`", "`NEW col`"])
-def test_evolution_takes_quoted_names_of_new_columns(
+def test_schema_evolution_accepts_quoted_new_columns(
     spark: SparkSession, plain: LanceTable, said: str
 ) -> None:
     source = frame(spark, [(2, 7)], "id", "new col")
@@ -178,7 +178,7 @@ def test_evolution_takes_a_new_column_with_a_backtick(
     assert sorted(rows_of(plain.uri), key=str) == [(1, 10, None), (2, 20, 7)]
 
 
-def test_a_part_of_a_struct_is_assigned_by_quoted_names(spark: SparkSession, uri: str) -> None:
+def test_update_of_struct_field_by_quoted_names(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(
         pa.table({"id": [1], "my st": [{"a b": 1, "c": 2}]}), uri, data_storage_version="2.1"
     )

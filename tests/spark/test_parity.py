@@ -23,7 +23,7 @@ def _cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "version", "stable"), list(_cases()))
-def test_a_program_leaves_the_rows_that_pylance_leaves(
+def test_spark_program_leaves_the_rows_of_pylance(
     spark: SparkSession, tmp_path: Path, name: str, version: str, stable: bool
 ) -> None:
     follow(spark, tmp_path, name, version, stable=stable)

@@ -1,4 +1,4 @@
-"""Overwriting a part of a table: by a condition, by the values of columns; what is refused; conflicts."""
+"""Partial overwrites: by a condition, by the values of columns; refusals; conflicts."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_rows_of_a_condition_are_replaced(
 
 
 @pytest.mark.parametrize("where", ["upper(DAY) = 'MON'", "column"])
-def test_conditions_are_sparks_own(spark: SparkSession, uri: str, where: Any) -> None:
+def test_partial_overwrite_by_spark_conditions(spark: SparkSession, uri: str, where: Any) -> None:
     make(uri)
     said = sf.col("day").startswith("m") if where == "column" else where
     assert pennon.spark.write(frame(spark, [("mon", 10)]), uri, "overwrite", where=said) == 2
     same(uri, [*without(1, 2), ("mon", 10)])
 
 
-def test_the_data_source_replaces_where_its_condition_holds(spark: SparkSession, uri: str) -> None:
+def test_data_source_replace_where_overwrites_matching_rows(spark: SparkSession, uri: str) -> None:
     make(uri)
     writer = frame(spark, [("tue", 30)]).write.format("lance").mode("overwrite")
     writer.option("replaceWhere", "n BETWEEN 3 AND 30 AND day IS NOT NULL AND day <> 'wed'").save(
@@ -103,7 +103,7 @@ def test_rows_outside_of_the_condition_are_refused(spark: SparkSession, uri: str
     assert lance.dataset(uri).version == 1
 
 
-def test_a_column_that_the_frame_lacks_is_null(spark: SparkSession, uri: str) -> None:
+def test_partial_overwrite_fills_missing_columns_with_null(spark: SparkSession, uri: str) -> None:
     make(uri)
     rows = spark.range(7, 8).toDF("N")
     with pytest.raises(ArgumentError, match="1 rows of the DataFrame do not satisfy day = 'mon'"):
@@ -113,7 +113,7 @@ def test_a_column_that_the_frame_lacks_is_null(spark: SparkSession, uri: str) ->
 
 
 @pytest.mark.parametrize("way", ["function", "format"])
-def test_rows_with_the_keys_of_new_ones_are_replaced(
+def test_overwrite_by_replaces_rows_with_equal_keys(
     spark: SparkSession, uri: str, way: str
 ) -> None:
     make(uri, enable_stable_row_ids=True)
@@ -129,7 +129,7 @@ def test_rows_with_the_keys_of_new_ones_are_replaced(
 
 
 @pytest.mark.parametrize("way", ["function", "format"])
-def test_several_keys_are_compared_as_spark_compares_them(
+def test_overwrite_by_several_columns_compares_keys_as_spark(
     spark: SparkSession, uri: str, way: str
 ) -> None:
     nan = float("nan")
@@ -152,7 +152,7 @@ def test_several_keys_are_compared_as_spark_compares_them(
     assert sorted(table.to_table().column("row").to_pylist()) == [2, 4, 10, 11, 12, 13]
 
 
-def test_a_table_that_is_not_there_is_made(spark: SparkSession, tmp_path: Path) -> None:
+def test_partial_overwrite_of_missing_table_creates_it(spark: SparkSession, tmp_path: Path) -> None:
     new = [("mon", 10)]
     first, second = str(tmp_path / "a.lance"), str(tmp_path / "b.lance")
     assert pennon.spark.write(frame(spark, new), first, "overwrite", where="day = 'mon'") == 1
@@ -161,7 +161,9 @@ def test_a_table_that_is_not_there_is_made(spark: SparkSession, tmp_path: Path) 
     same(second, new)
 
 
-def test_no_rows_for_no_rows_make_no_version(spark: SparkSession, uri: str) -> None:
+def test_partial_overwrite_of_zero_rows_by_zero_rows_commits_no_version(
+    spark: SparkSession, uri: str
+) -> None:
     make(uri)
     nothing = frame(spark, [])
     assert pennon.spark.write(nothing, uri, "overwrite", where="day = 'sun'") == 1
@@ -170,7 +172,7 @@ def test_no_rows_for_no_rows_make_no_version(spark: SparkSession, uri: str) -> N
     same(uri, without(1, 2))
 
 
-def test_a_source_is_asked_once(spark: SparkSession, uri: str) -> None:
+def test_overwrite_by_evaluates_the_source_once(spark: SparkSession, uri: str) -> None:
     """Each row has a random day; what goes are the days that were written."""
     days = [str(n) for n in range(50)]
     pennon.write_dataset(pa.table({"day": days, "n": pa.array(range(50), pa.int64())}), uri)
@@ -204,7 +206,7 @@ def test_partial_overwrite_replaces_concurrently_appended_rows(
     same(uri, [*without(1, 2), ("tue", 78), ("mon", 9)])
 
 
-def test_columns_that_others_changed_meanwhile_are_refused(
+def test_partial_overwrite_after_concurrent_schema_change_is_refused(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)

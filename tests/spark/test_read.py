@@ -120,7 +120,7 @@ def ids_where(frame: DataFrame, condition: str) -> list[int]:
     return sorted(row.id for row in frame.where(condition).select("id").collect())
 
 
-def test_filters_that_stay_with_spark_give_the_rows_of_parquet(
+def test_unpushed_filters_select_the_rows_of_parquet(
     spark: SparkSession, stored: str, truth: dict[str, list[int]], push_down: str
 ) -> None:
     ours = spark.read.format("lance").load(stored)
@@ -128,7 +128,7 @@ def test_filters_that_stay_with_spark_give_the_rows_of_parquet(
         assert ids_where(ours, condition) == truth[condition], condition
 
 
-def test_pushed_filters_give_the_rows_of_parquet(
+def test_pushed_filters_select_the_rows_of_parquet(
     spark: SparkSession, stored: str, parquet: str, truth: dict[str, list[int]]
 ) -> None:
     spark.conf.set(PUSH_DOWN, "true")
@@ -156,7 +156,7 @@ FILTERS = (
 )
 
 
-def test_the_filter_of_read_is_that_of_scans(
+def test_read_filter_equals_scan_filter(
     spark: SparkSession, stored: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where little is to be tested for few rows, no task starts."""
@@ -188,7 +188,7 @@ def test_a_filter_of_many_fragments_is_tested_by_tasks(
             assert LanceTable.forPath(spark, uri).count(text) == len(expected), text
 
 
-def test_rows_that_are_many_or_wide_come_from_tasks(
+def test_read_of_many_or_wide_rows_runs_in_tasks(
     spark: SparkSession, stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     many = pennon.spark.read(spark, stored, ["id"], filter="id >= 15000")
@@ -222,7 +222,7 @@ def test_pushed_filters_leave_the_plan(
         spark.conf.unset(PUSH_DOWN)
 
 
-def test_a_filter_of_one_query_does_not_leak_into_the_next(
+def test_pushed_filter_of_one_query_is_absent_from_the_next(
     spark: SparkSession, stored: str, push_down: str
 ) -> None:
     """Spark 4.3.0 keeps what it planned for a DataFrame, pushed filters included."""
@@ -276,7 +276,7 @@ def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri
         ({"asof": "yesterday"}, "ISO time"),
     ],
 )
-def test_wrong_options_say_what_would_be_right(
+def test_read_with_invalid_options_is_refused(
     spark: SparkSession, stored: str, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(PySparkException, match=message):
@@ -326,7 +326,7 @@ def test_temporary_views_select_and_insert(spark: SparkSession, uri: str) -> Non
     assert pennon.dataset(uri).version == 4
 
 
-def test_deleted_rows_stay_away(spark: SparkSession, uri: str) -> None:
+def test_read_skips_deleted_rows(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"a": range(1000)}), uri, max_rows_per_file=500)
     lance.dataset(uri).delete("a % 3 = 0")
     frame = spark.read.format("lance").option("max_partition_bytes", 1000).load(uri)
@@ -349,14 +349,14 @@ def test_a_reader_in_a_fresh_worker_imports_no_pandas(spark: SparkSession, store
     subprocess.run([sys.executable, "-c", program, pickled], check=True)
 
 
-def test_a_time_zone_in_asof_counts(spark: SparkSession, uri: str) -> None:
+def test_asof_option_respects_the_time_zone(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"a": [1]}), uri)
     before = datetime(2000, 1, 1, tzinfo=UTC).isoformat()
     with pytest.raises(PySparkException, match="NotFoundError"):
         spark.read.format("lance").option("asof", before).load(uri).count()
 
 
-def test_spark_is_told_how_large_a_table_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_read_reports_table_size_to_the_planner(spark: SparkSession, tmp_path: Path) -> None:
     """Else it takes each for some bytes, and sends all of it to every executor where two are joined."""
     uri, rows = str(tmp_path / "large.lance"), 2_000_000
     pennon.write_dataset(pa.table({"id": range(rows)}), uri)

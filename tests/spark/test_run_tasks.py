@@ -1,4 +1,4 @@
-"""The runner of tasks: a message of each number, whatever dies on the way; `test_modes` runs it elsewhere."""
+"""The runner of tasks: one message a task in order, with retries; `test_modes` runs it elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pennon.spark.run_tasks import run_on_rows, run_tasks
 from tests.spark.failing import CountingTask, DyingTask, FailingTask
 
 
-def test_messages_come_in_the_order_of_the_numbers(spark: SparkSession, tmp_path: Path) -> None:
+def test_run_tasks_returns_messages_in_task_order(spark: SparkSession, tmp_path: Path) -> None:
     task = DyingTask(str(tmp_path / "died"))
     squares = [str(number * number).encode() for number in range(20)]
     assert run_tasks(spark, task, 20) == squares
@@ -20,7 +20,9 @@ def test_messages_come_in_the_order_of_the_numbers(spark: SparkSession, tmp_path
     assert run_tasks(spark, task, 0) == []
 
 
-def test_progress_is_told_up_to_the_end(spark: SparkSession, tmp_path: Path) -> None:
+def test_run_tasks_reports_progress_until_the_last_task(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     Path(tmp_path / "died").touch()
     told: list[tuple[int, int]] = []
     context = spark.sparkContext
@@ -33,10 +35,10 @@ def test_progress_is_told_up_to_the_end(spark: SparkSession, tmp_path: Path) -> 
     assert any(0 < done < 12 for done, _ in told)
 
 
-def test_a_task_that_fails_fails_the_run(spark: SparkSession) -> None:
+def test_run_tasks_raises_the_error_of_a_failed_task(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="task 3 fails on purpose"):
         run_tasks(spark, FailingTask(3), 5)
 
 
-def test_each_partition_of_rows_has_an_answer(spark: SparkSession) -> None:
+def test_run_on_rows_returns_one_answer_per_partition(spark: SparkSession) -> None:
     assert run_on_rows(spark.range(0, 100, 1, 4), CountingTask()) == [25] * 4

@@ -1,4 +1,4 @@
-"""Times without a time zone, in a session whose zone is not the machine's."""
+"""Times without a time zone, in a session with another zone than the machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def between(uri: str) -> datetime:
     return made + timedelta(microseconds=1)
 
 
-def test_every_door_takes_a_time_as_one_of_the_session(
+def test_timestamps_without_zone_use_the_session_zone(
     tokyo: SparkSession, uri: str, between: datetime, tmp_path: Path
 ) -> None:
     said = between.astimezone(TOKYO).replace(tzinfo=None).isoformat(" ")
@@ -57,7 +57,7 @@ def test_every_door_takes_a_time_as_one_of_the_session(
     assert pennon.dataset(uri).count_rows() == 1
 
 
-def test_the_data_source_wants_a_time_zone(
+def test_data_source_timestamp_without_time_zone_is_refused(
     tokyo: SparkSession, uri: str, between: datetime
 ) -> None:
     source = tokyo.read.format("lance")

@@ -1,4 +1,4 @@
-"""Errors for a misspelt column, and for a value that is no DataFrame."""
+"""Errors for a misspelt column, and for a value of another type than DataFrame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pennon.spark import LanceTable
 
 
 @pytest.mark.parametrize("condition", ["kye = 'a'", "upper(kye) = 'A'"])
-def test_a_misspelt_column_proposes_columns_of_the_table_alone(
+def test_misspelt_column_error_suggests_table_columns_only(
     table: LanceTable, condition: str
 ) -> None:
     calls = (
@@ -25,6 +25,6 @@ def test_a_misspelt_column_proposes_columns_of_the_table_alone(
     assert table.count() == 4
 
 
-def test_rows_that_are_no_dataframe_are_refused_by_their_type(uri: str) -> None:
+def test_write_of_other_types_than_dataframe_is_refused(uri: str) -> None:
     with pytest.raises(TypeError, match="DataFrame of Spark, not a value of type list"):
         pennon.spark.write([1], uri)  # type: ignore[arg-type]

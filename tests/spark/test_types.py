@@ -27,7 +27,7 @@ AS t(bo, i8, i16, i32, i64, f32, f64, de, st, bi, da, ts, tn, iv, ar, aa, nested
 """
 
 
-def test_spark_types_come_back(spark: SparkSession, uri: str) -> None:
+def test_spark_types_round_trip(spark: SparkSession, uri: str) -> None:
     rows = spark.sql(VALUES)
     writer = rows.write.format("lance").mode("append").option("fixed_size_list", "vec:2")
     writer.save(uri)
@@ -67,7 +67,7 @@ def lance_only() -> pa.Table:
     return pa.table(columns)
 
 
-def test_lance_types_that_spark_lacks(spark: SparkSession, uri: str) -> None:
+def test_lance_types_without_spark_equivalent_are_converted(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(lance_only(), uri)
     frame = spark.read.format("lance").load(uri)
     kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
@@ -123,7 +123,7 @@ def test_appends_take_the_types_of_the_table(spark: SparkSession, uri: str) -> N
         ("SELECT array(1S) AS vector", "a row holds a list of 1 values, not 2"),
     ],
 )
-def test_values_that_do_not_fit_fail_the_write(
+def test_write_of_values_out_of_range_is_refused(
     spark: SparkSession, uri: str, query: str, message: str
 ) -> None:
     pennon.write_dataset(lance_only(), uri)

@@ -47,7 +47,9 @@ def answer(uri: str, seed: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_index_made_by_executors(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_vector_index_built_by_executors_equals_local_build(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "executors.lance")
     for uri in (here, there):
         write(uri)
@@ -73,7 +75,9 @@ def test_an_index_made_by_executors(spark: SparkSession, tmp_path: Path, kind: s
     assert any(0 < done < of for done, _ in told), "the training is told of"
 
 
-def test_rows_that_came_since(spark: SparkSession, tmp_path: Path) -> None:
+def test_vector_index_covers_appended_rows_after_optimize(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     uri = str(tmp_path / "t.lance")
     write(uri)
     table = LanceTable.forPath(spark, uri)

@@ -1,4 +1,4 @@
-"""Writing: versions, retries, failures, options, and what is refused."""
+"""Writing: versions, retries, failures, options, and refusals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_task_killed_in_the_middle_is_retried_and_the_rows_are_exact(
     assert len(data_files(uri)) in (2, 3)  # the dead task's file may be there: an orphan
 
 
-def test_a_failed_commit_makes_no_version_and_abort_deletes_nothing(
+def test_failed_commit_keeps_version_and_data_files(
     spark: SparkSession, uri: str, tmp_path: Path
 ) -> None:
     spark.dataSource.register(UncommittableSource)
@@ -77,7 +77,7 @@ def test_a_failed_commit_makes_no_version_and_abort_deletes_nothing(
     assert len(data_files(uri)) == len(before) + 4
 
 
-def test_jobs_that_write_at_once_keep_all_rows(spark: SparkSession, uri: str) -> None:
+def test_concurrent_append_jobs_keep_all_rows(spark: SparkSession, uri: str) -> None:
     def run(first: int) -> None:
         pennon.spark.write(spark.range(first, first + 1000, 1, 2), uri, "append")
 
@@ -113,7 +113,9 @@ def test_an_append_of_no_rows_makes_no_version_but_creates_a_table(
     assert pennon.spark.read(spark, uri).collect() == []
 
 
-def test_columns_go_by_name_and_missing_ones_read_as_null(spark: SparkSession, uri: str) -> None:
+def test_append_matches_columns_by_name_and_fills_missing_with_null(
+    spark: SparkSession, uri: str
+) -> None:
     numbers(spark, 2, 1).write.format("lance").mode("append").save(uri)
     spark.sql("SELECT 'x' AS name, 7L AS id").write.format("lance").mode("append").save(uri)
     spark.sql("SELECT 8L AS id").write.format("lance").mode("append").save(uri)
@@ -128,7 +130,7 @@ def test_columns_go_by_name_and_missing_ones_read_as_null(spark: SparkSession, u
         ("SELECT 'a' AS id", "column 'id' is bigint in the table and string in the DataFrame"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused_with_what_exists(
+def test_append_of_other_schema_error_names_table_columns(
     spark: SparkSession, uri: str, query: str, message: str
 ) -> None:
     numbers(spark, 2, 1).write.format("lance").mode("append").save(uri)
@@ -146,7 +148,7 @@ def test_null_structs_in_2_0_are_refused_by_name_type_and_version(
         old.save(uri)
 
 
-def test_write_function_tells_create_from_append(spark: SparkSession, uri: str) -> None:
+def test_write_function_modes_create_append_and_overwrite(spark: SparkSession, uri: str) -> None:
     assert pennon.spark.write(numbers(spark, 10), uri) == 1
     with pytest.raises(AlreadyExistsError):
         pennon.spark.write(numbers(spark, 10), uri)

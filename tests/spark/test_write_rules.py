@@ -1,4 +1,4 @@
-"""What else a write may ask for, what it says of columns, and what it refuses by name."""
+"""Further write modes and options, column metadata, and refused types and names."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from pennon.errors import AlreadyExistsError, InvalidSchemaError, UnsupportedErr
 
 
 @pytest.mark.parametrize("mode", ["error", "errorifexists", "ErrorIfExists"])
-def test_sparks_names_for_create(spark: SparkSession, uri: str, mode: str) -> None:
+def test_write_modes_error_and_errorifexists_create_only(
+    spark: SparkSession, uri: str, mode: str
+) -> None:
     assert pennon.spark.write(spark.range(3), uri, mode) == 1
     with pytest.raises(AlreadyExistsError):
         pennon.spark.write(spark.range(3), uri, mode)
     assert lance.dataset(uri).count_rows() == 3
 
 
-def test_ignore_leaves_a_table_alone(spark: SparkSession, uri: str) -> None:
+def test_write_mode_ignore_keeps_an_existing_table(spark: SparkSession, uri: str) -> None:
     assert pennon.spark.write(spark.range(3), uri, "ignore") == 1
     assert pennon.spark.write(spark.range(5), uri, "append") == 2
     assert pennon.spark.write(spark.sql("SELECT 'of another schema' AS x"), uri, "ignore") == 2
     assert lance.dataset(uri).version == 2
 
 
-def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> None:
+def test_column_comments_round_trip(spark: SparkSession, uri: str) -> None:
     inner = st.StructType([st.StructField("x", st.IntegerType(), metadata={"comment": "east"})])
     schema = st.StructType(
         [
@@ -63,7 +65,7 @@ def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> 
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_a_variant_stays_one(spark: SparkSession, uri: str, version: str) -> None:
+def test_variant_round_trip(spark: SparkSession, uri: str, version: str) -> None:
     query = """SELECT * FROM VALUES (1, parse_json('{"a": 7}')), (2, parse_json('[1, "x"]')) AS t(id, v)"""
     if version == "2.0":
         spark.sql(query).write.format("lance").option("data_storage_version", version).mode(
@@ -83,7 +85,7 @@ def test_a_variant_stays_one(spark: SparkSession, uri: str, version: str) -> Non
         assert sorted(tuple(row) for row in found) == sorted([(1, '{"a":7}'), (2, '[1,"x"]')] * 2)
 
 
-def test_a_type_that_would_come_back_as_another_is_refused(spark: SparkSession, uri: str) -> None:
+def test_write_of_collated_string_is_refused(spark: SparkSession, uri: str) -> None:
     rows = spark.sql("SELECT 'a' COLLATE UTF8_LCASE AS x")
     message = "'x' is string collate UTF8_LCASE.*keeps no collation"
     with pytest.raises(UnsupportedError, match=message):
@@ -103,7 +105,7 @@ def test_a_type_that_would_come_back_as_another_is_refused(spark: SparkSession, 
         ),
     ],
 )
-def test_names_that_nobody_could_say_are_refused(
+def test_write_of_empty_or_ambiguous_field_names_is_refused(
     spark: SparkSession, uri: str, query: str, message: str
 ) -> None:
     with pytest.raises(InvalidSchemaError, match=message):
@@ -136,7 +138,7 @@ def test_a_new_table_may_have_stable_row_ids(spark: SparkSession, uri: str, way:
     assert set(zip(found["id"], found["_rowid"], strict=True)) >= {(11, 1), (11, 5), (3, 7)}
 
 
-def test_a_table_without_stable_row_ids_gets_none(spark: SparkSession, uri: str) -> None:
+def test_stable_row_ids_option_for_existing_table_is_refused(spark: SparkSession, uri: str) -> None:
     pennon.spark.write(spark.range(4), uri)
     for mode in ("append", "overwrite"):
         with pytest.raises(UnsupportedError, match="chosen for a new table only"):

@@ -1,4 +1,4 @@
-"""What a table's columns become by a write: kept, grown (mergeSchema), or replaced (overwriteSchema)."""
+"""The schema of a table after a write: unchanged, grown (mergeSchema), or replaced (overwriteSchema)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_overwrite_keeps_the_types_of_the_table(spark: SparkSession, uri: str
     assert rows_of(uri) == [ROW, {**ROW, "id": 2}]
 
 
-def test_an_overwrite_may_lack_columns_and_call_them_in_another_case(
+def test_overwrite_with_missing_columns_in_other_case_fills_null(
     spark: SparkSession, uri: str
 ) -> None:
     make(uri)
@@ -72,9 +72,7 @@ def test_an_overwrite_may_lack_columns_and_call_them_in_another_case(
     assert rows_of(uri) == [{**nothing, "id": 9, "s": {"x": 3, "y": None}}]
 
 
-def test_an_overwrite_replaces_the_schema_where_it_is_asked_to(
-    spark: SparkSession, uri: str
-) -> None:
+def test_overwrite_schema_option_replaces_the_schema(spark: SparkSession, uri: str) -> None:
     make(uri)
     with pytest.raises(SchemaMismatchError, match="no column 'other'; it has id, v, u, h, d, s"):
         pennon.spark.write(spark.sql("SELECT 1 AS id, 2 AS other"), uri, "overwrite")
@@ -88,7 +86,7 @@ def test_an_overwrite_replaces_the_schema_where_it_is_asked_to(
         pennon.spark.write(spark.range(1), uri, "append", overwrite_schema=True)
 
 
-def test_an_overwrite_that_merges_has_both_schemas(spark: SparkSession, uri: str) -> None:
+def test_overwrite_with_merge_schema_has_both_schemas(spark: SparkSession, uri: str) -> None:
     make(uri)
     rows = spark.sql("SELECT 1L << 40 AS id, named_struct('z', 1) AS s, 0.1D AS h, 'new' AS w")
     pennon.spark.write(rows, uri, "overwrite", merge_schema=True)
@@ -149,7 +147,7 @@ def test_an_append_widens_numbers(spark: SparkSession, uri: str, version: str, w
     assert (found[2]["id"], found[2]["s"]) == (1 << 40, {"x": 70000, "y": None})
 
 
-def test_a_new_column_has_the_dimension_that_is_asked_for(spark: SparkSession, uri: str) -> None:
+def test_merge_schema_with_fixed_size_list_dimension(spark: SparkSession, uri: str) -> None:
     make(uri)
     rows = spark.sql("SELECT 4 AS id, array(1.0F, 2.0F, 3.0F) AS w")
     pennon.spark.write(rows, uri, "append", merge_schema=True, fixed_size_list="w:3")
@@ -158,7 +156,7 @@ def test_a_new_column_has_the_dimension_that_is_asked_for(spark: SparkSession, u
         pennon.spark.write(rows, uri, "overwrite", merge_schema=True, fixed_size_list="v:3")
 
 
-def test_an_append_that_grows_the_table_follows_others(
+def test_append_with_merge_schema_after_concurrent_append(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)
@@ -190,7 +188,7 @@ def test_an_append_that_grows_the_table_follows_others(
         ("SELECT 4 AS id, -1 AS u", "'u' cannot become uint32"),
     ],
 )
-def test_a_number_that_would_be_another_fails_the_write(
+def test_append_of_inexact_numbers_is_refused(
     spark: SparkSession, uri: str, query: str, message: str
 ) -> None:
     make(uri)
@@ -199,7 +197,9 @@ def test_a_number_that_would_be_another_fails_the_write(
     assert lance.dataset(uri).version == 1
 
 
-def test_case_counts_where_spark_is_told_that_it_does(spark: SparkSession, uri: str) -> None:
+def test_case_sensitive_session_distinguishes_columns_by_case(
+    spark: SparkSession, uri: str
+) -> None:
     make(uri)
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
@@ -214,7 +214,7 @@ def test_case_counts_where_spark_is_told_that_it_does(spark: SparkSession, uri: 
     assert row["s"] == {"x": None, "y": None, "X": 1}
 
 
-def test_files_of_0_1_do_not_grow(spark: SparkSession, uri: str) -> None:
+def test_merge_schema_of_0_1_table_is_refused(spark: SparkSession, uri: str) -> None:
     rows = spark.range(3)
     pennon.spark.write(rows, uri, data_storage_version="0.1")
     with pytest.raises(UnsupportedError, match=r"file version 0\.1 gets no columns"):

@@ -1,4 +1,4 @@
-"""A small table whose columns are changed."""
+"""A small table for tests of column changes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_every_page_with_python_blocks_is_run_by_a_test() -> None:
+def test_pages_with_python_blocks_are_run_by_a_test() -> None:
     found = {each.name for each in pages() if blocks(each, "python")}
     assert found == RUN_HERE | RUN_ON_SPARK
 
@@ -110,7 +110,7 @@ def test_the_commands_of_the_readme_run() -> None:
 
 
 @pytest.mark.parametrize("page", [page.name for page in pages()])
-def test_make_knows_the_targets_that_a_page_names(page: str) -> None:
+def test_make_targets_named_by_a_page_exist(page: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     text = next(each for each in pages() if each.name == page).read_text()

@@ -37,7 +37,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Without
     "call",
     ["table.to_pandas()", "table.get_fragments()[0].to_pandas()", "table.scanner().to_pandas()"],
 )
-def test_frames_of_pandas_say_which_extra_has_it(tmp_path: Path, call: str) -> None:
+def test_to_pandas_without_pandas_names_the_extra(tmp_path: Path, call: str) -> None:
     program = f"import pennon; table = pennon.write_dataset([{{'a': 1}}], {str(tmp_path / 't')!r}); {call}"
     said = said_without("pandas", program)
     assert said.startswith("ModuleNotFoundError: to_pandas needs the package pandas")
@@ -45,13 +45,13 @@ def test_frames_of_pandas_say_which_extra_has_it(tmp_path: Path, call: str) -> N
 
 
 @pytest.mark.parametrize("name", ["LanceTable", "read", "local_session"])
-def test_spark_says_which_extra_has_it(name: str) -> None:
+def test_spark_without_pyspark_names_the_extra(name: str) -> None:
     said = said_without("pyspark", f"from pennon.spark import {name}")
     assert f"ModuleNotFoundError: pennon.spark.{name} needs the package pyspark" in said
     assert "pip install 'pennon[spark]'" in said
 
 
-def test_each_extra_that_is_named_is_one() -> None:
+def test_extras_named_in_errors_exist() -> None:
     from pennon.core.extras import _EXTRAS
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -60,6 +60,6 @@ def test_each_extra_that_is_named_is_one() -> None:
         assert any(each.startswith(package) for each in packages)
 
 
-def test_the_stemmer_of_the_default_text_index_comes_along() -> None:
+def test_stemmer_of_the_default_text_index_is_a_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert any(each.startswith("snowballstemmer") for each in project["dependencies"])

@@ -84,11 +84,11 @@ def test_import_is_light() -> None:
     _run(LIGHT)
 
 
-def test_all_modules_load_where_the_system_has_no_forks() -> None:
+def test_modules_load_on_systems_without_fork() -> None:
     _run(NO_FORKS)
 
 
-def test_head_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+def test_head_command_loads_few_modules(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(pa.table({"n": [1, 2], "w": ["a", None]}), uri)
     _run(HEAD.replace("{uri!r}", repr(uri)))
@@ -102,5 +102,5 @@ def test_a_condition_loads_no_pandas() -> None:
     _run(FILTER)
 
 
-def test_names_are_where_pylance_has_them() -> None:
+def test_modules_and_names_have_the_places_of_pylance() -> None:
     _run(NAMES)

@@ -21,7 +21,7 @@ DOORS = ("pennon", "pennon.dataset", "pennon.file")
 
 
 @pytest.mark.parametrize(("module", "names"), OFFERED, ids=[module for module, _ in OFFERED])
-def test_every_name_is_where_it_was(module: str, names: str) -> None:
+def test_public_names_are_importable_from_their_modules(module: str, names: str) -> None:
     door = importlib.import_module(module)
     missing = [name for name in names.split() if not hasattr(door, name)]
     assert not missing
@@ -41,7 +41,7 @@ def test_public_names_seen_by_type_checkers_exist(module: str) -> None:
     assert {name: HOMES[name] for name in door.__all__} == seen
 
 
-def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
+def test_unknown_public_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'pennon\.dataset' has no attribute 'LanceDatasets'"):
         importlib.import_module("pennon.dataset").LanceDatasets  # noqa: B018
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""Messages about misspelt names and arguments say what was meant; each in the words of who reads it."""
+"""Errors for misspelt names and arguments suggest the nearest, in the words of the API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> pennon.LanceDataset:
     return pennon.write_dataset(rows, str(tmp_path / "t.lance"))
 
 
-def test_the_nearest_known_name_is_proposed_in_any_case() -> None:
+def test_nearest_name_is_suggested_ignoring_case() -> None:
     assert did_you_mean("PRISE", ["word", "Price"]) == "; did you mean 'Price'?"
     assert did_you_mean("nothing", ["word", "price"]) == ""
     assert near_names("lengthx", ["left", "length", "word"]) == ["length"]
@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", CALLS)
-def test_a_misspelt_name_or_a_wrong_kind_of_value_says_what_was_meant(
+def test_misspelt_names_and_wrong_types_get_a_suggestion(
     table: pennon.LanceDataset, case: str
 ) -> None:
     call, kind, said = CALLS[case]
@@ -148,7 +148,7 @@ def test_a_misspelt_name_or_a_wrong_kind_of_value_says_what_was_meant(
     assert table.latest_version == 1
 
 
-def test_an_argument_that_is_near_nothing_is_ignored_with_a_warning(
+def test_unknown_index_argument_warns_and_is_ignored(
     table: pennon.LanceDataset,
 ) -> None:
     with pytest.warns(UserWarning, match="has no zzz"):

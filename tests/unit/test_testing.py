@@ -85,7 +85,7 @@ def test_latency_is_one_wait_a_round_and_one_a_verb(memory: MemoryStore) -> None
     assert clock.now() == 2
 
 
-def test_bytes_come_down_one_line(memory: MemoryStore) -> None:
+def test_latency_store_limits_bandwidth(memory: MemoryStore) -> None:
     clock = VirtualClock()
     store = LatencyStore(memory, 0.5, 100, FetchLimits(0, 1000, 2), clock)
     reader = store.open("data/x", KIB * KIB)
@@ -95,7 +95,7 @@ def test_bytes_come_down_one_line(memory: MemoryStore) -> None:
     assert clock.now() == 2.5 + 0.5 + 0.02
 
 
-def test_those_who_ask_at_once_share_the_line(memory: MemoryStore) -> None:
+def test_latency_store_shares_bandwidth_among_requests(memory: MemoryStore) -> None:
     class Standing(VirtualClock):
         def sleep(self, seconds: float) -> None:
             """Tell how long, and let no time pass: all ask at the same moment."""
@@ -108,7 +108,7 @@ def test_those_who_ask_at_once_share_the_line(memory: MemoryStore) -> None:
     assert waits == [1.5, 2, 2.5]
 
 
-def test_the_nth_call_fails_before_it_does_anything(memory: MemoryStore) -> None:
+def test_faulty_store_fails_before_the_nth_call(memory: MemoryStore) -> None:
     store = FaultyStore(memory, Fault(2, verbs=frozenset({"put"})))
     store.put("a", b"1")
     with pytest.raises(StoreError, match="injected"):
@@ -125,7 +125,7 @@ def test_the_nth_call_fails_before_it_does_anything(memory: MemoryStore) -> None
         lambda store: store.put_if_absent("new", b"1"),
     ],
 )
-def test_a_lost_answer_is_a_failure_that_did_its_work(
+def test_faulty_store_fails_after_the_call(
     memory: MemoryStore, verb: Callable[[FaultyStore], None]
 ) -> None:
     store = FaultyStore(memory, Fault(1, "after"))
@@ -150,7 +150,9 @@ def test_a_torn_write_leaves_half_and_aborts(memory: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "verb", ["open", "list", "read", "write", "close", "delete", "open_writer"]
 )
-def test_every_verb_can_fail_in_both_ways(memory: MemoryStore, kind: str, verb: str) -> None:
+def test_faulty_store_fails_every_verb_before_and_after(
+    memory: MemoryStore, kind: str, verb: str
+) -> None:
     def everything(store: FaultyStore) -> None:
         with store.open_writer("data/y") as writer:
             writer.write(b"1234")
@@ -166,7 +168,7 @@ def test_every_verb_can_fail_in_both_ways(memory: MemoryStore, kind: str, verb: 
     assert store.fired == 1
 
 
-def test_a_fault_may_repeat_and_raise_what_the_test_likes(memory: MemoryStore) -> None:
+def test_faulty_store_repeats_with_a_custom_error(memory: MemoryStore) -> None:
     store = FaultyStore(memory, Fault(2, repeat=True, error=lambda: TimeoutError("late")))
     store.open("data/x")
     for _ in range(3):

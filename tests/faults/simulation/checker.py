@@ -1,4 +1,4 @@
-"""What must hold of a history, once all is over.
+"""Checks of a simulated history after its end.
 
 * A commit that was acknowledged is in the history once; one that failed is not; one of which nobody was told
   may be, or not.

@@ -1,4 +1,4 @@
-"""What each operation does to a table, on a model of it; and how an actor does it.
+"""The effect of each operation on a model of a table, and its execution by an actor.
 
 A row is an id and a value, and no two rows have one id.  An operation is planned on a version, its base, and
 may be committed on top of a later one: what it takes away must be as it was.

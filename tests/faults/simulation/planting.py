@@ -1,4 +1,4 @@
-"""How a bug is put back, and found again: see `tests.faults.simulation.plants`."""
+"""Plant a known bug and find it again: see `tests.faults.simulation.plants`."""
 
 from __future__ import annotations
 

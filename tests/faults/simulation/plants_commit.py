@@ -1,4 +1,4 @@
-"""Bugs of commits: the commit point, what is judged and rebased, and ids."""
+"""Bugs of commits: the commit point, judgement and rebase, and ids."""
 
 from __future__ import annotations
 

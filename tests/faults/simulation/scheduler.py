@@ -1,4 +1,4 @@
-"""Who goes on: one actor at a time, chosen by the seed at every request to the store.
+"""The scheduler: one actor at a time, chosen by the seed at every request to the store.
 
 An actor is a thread, because Pennon's code waits where it asks.  It holds the baton while it runs and hands it
 on at each request, so no two ever run at once, and the seed alone decides the order.

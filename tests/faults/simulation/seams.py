@@ -1,4 +1,4 @@
-"""What of Python is virtual for a simulated actor: time, randomness, and threads.
+"""Virtual time, randomness and threads of a simulated actor.
 
 Whoever is no actor (the checker, pytest) has the real ones all the while.  Pennon binds clocks as defaults
 of arguments and fields, so those are found in its modules and replaced; that needs no seam in `src`.

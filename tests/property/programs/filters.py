@@ -1,4 +1,4 @@
-"""Filters and expressions of random programs: trees, their SQL, and what they are of a row."""
+"""Filters and expressions of random programs: trees, their SQL, and their values for a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a random program as plain Python: columns, rows, and what a step makes of them."""
+"""The table of a random program as plain Python: columns, rows, and the effect of each step."""
 
 from __future__ import annotations
 

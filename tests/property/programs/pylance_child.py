@@ -1,4 +1,4 @@
-"""pylance, as a process that does steps of random programs: the oracle's server with one more call.
+"""pylance, as a process that does steps of random programs.
 
 Steps and answers are pickles in text, for they hold dates, bytes and tables.
 """

@@ -1,4 +1,4 @@
-"""What both libraries see of a table, compared with the model."""
+"""The rows that both libraries read of a table, compared with the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random program as it runs: the table, its model, and what both libraries see of it."""
+"""A random program as it runs: the table, its model, and the reads of both libraries."""
 
 from __future__ import annotations
 

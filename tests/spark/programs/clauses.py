@@ -1,4 +1,4 @@
-"""The clauses of a random merge, and what they do to rows."""
+"""The clauses of a random merge, and their effect on rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table with nested columns beside its model in plain Python, and what steps of a program need of both."""
+"""A table with nested columns beside its model in plain Python, for the steps of a program."""
 
 from __future__ import annotations
 

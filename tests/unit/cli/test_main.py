@@ -24,13 +24,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
     return uri
 
 
-def test_info_says_what_a_table_holds(table: str) -> None:
+def test_info_shows_version_rows_fragments_and_types(table: str) -> None:
     shown = run("info", table).stdout
     for part in ("version       2 (newest: 2)", "rows          6", "fragments     2", "int64"):
         assert part in shown
 
 
-def test_info_says_which_pylance_reads_the_files(tmp_path: Path) -> None:
+def test_info_names_the_pylance_releases_that_read_the_files(tmp_path: Path) -> None:
     rows, shown = pa.table({"id": [1]}), []
     for version in ("0.1", "2.0", "2.1", "2.2"):
         uri = str(tmp_path / version)
@@ -52,14 +52,14 @@ def test_info_of_an_older_version(table: str) -> None:
     assert "rows          3" in run("info", table, "--at", "1").stdout
 
 
-def test_a_word_that_is_no_pair_is_not_repeated(table: str) -> None:
+def test_malformed_storage_option_error_hides_its_value(table: str) -> None:
     done = run("info", table, "-s", "a=b", "-s", "hunter2")
     assert done.returncode
     assert "word 2 of 2" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
 
 
-def test_head_shows_rows_as_they_are(table: str) -> None:
+def test_head_shows_nulls_and_markup_text(table: str) -> None:
     shown = run("head", table, "-n", "3").stdout
     assert "NULL" in shown
     assert "[bold]c" in shown

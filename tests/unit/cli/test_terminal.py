@@ -1,4 +1,4 @@
-"""What comes to a terminal: no control characters of a table, only characters that it has, nothing lost."""
+"""Output on a terminal: control characters are escaped, and cut columns are named."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def data_file(table: str) -> str:
 
 
 @pytest.mark.parametrize("command", ["info", "head", "versions", "clean", "inspect"])
-def test_control_characters_do_not_reach_the_terminal(table: str, command: str) -> None:
+def test_control_characters_are_escaped_in_output(table: str, command: str) -> None:
     place = data_file(table) if command == "inspect" else table
     done = run(command, place, PYTHONIOENCODING="utf-8")
     assert done.returncode == 0, done.stderr
@@ -51,7 +51,7 @@ def test_control_characters_do_not_reach_the_terminal(table: str, command: str) 
         assert "a\\x1b[2J\\r\\u202eb" in shown
 
 
-def test_control_characters_of_an_error_do_not_reach_the_terminal(table: str) -> None:
+def test_control_characters_are_escaped_in_errors(table: str) -> None:
     broken = Path(table) / "data" / "x\x1b[2J.lance"
     broken.write_bytes(b"no data file at all, but of some length")
     try:
@@ -116,7 +116,7 @@ def on_a_terminal(columns: int, *words: str) -> str:
     return shown.decode()
 
 
-def test_columns_that_do_not_fit_are_named(tmp_path: Path) -> None:
+def test_head_names_columns_beyond_the_terminal_width(tmp_path: Path) -> None:
     uri = str(tmp_path / "wide.lance")
     pennon.write_dataset(pa.table({f"column_{n:02}": [n] for n in range(20)}), uri)
     lines = on_a_terminal(60, "head", uri).splitlines()

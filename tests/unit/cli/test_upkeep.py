@@ -36,7 +36,7 @@ def test_compact_then_clean(table: str) -> None:
     assert pennon.dataset(table).to_table()["n"].to_pylist() == [0, 1, 2]
 
 
-def test_ages(table: str) -> None:
+def test_clean_command_parses_ages(table: str) -> None:
     assert "would delete 0 versions, 0 files" in run("clean", table, "--older-than", "30d").stdout
     wrong = run("clean", table, "--older-than", "soon")
     assert wrong.exit_code == 2

@@ -26,7 +26,7 @@ def test_cache_evicts_the_least_recently_used_entry() -> None:
     assert cache.get("b") == "b"
 
 
-def test_several_are_looked_up_at_once_and_used_so() -> None:
+def test_cache_lookup_of_several_keys_marks_them_used() -> None:
     cache = Cache(3 * (ENTRY_BYTES + 4))
     for key in "abc":
         cache.put(key, key.upper(), 4)
@@ -43,13 +43,13 @@ def test_cache_entry_over_capacity_evicts_no_other() -> None:
     assert (cache.get("a"), cache.get("b"), len(cache)) == ("a", None, 1)
 
 
-def test_a_memory_of_no_bytes_keeps_nothing() -> None:
+def test_cache_of_zero_bytes_is_empty() -> None:
     cache = Cache(0)
     assert [cache.get_or_make("a", lambda: "made", len) for _ in range(2)] == ["made", "made"]
     assert (len(cache), cache.size_bytes) == (0, 0)
 
 
-def test_the_first_value_of_a_key_stays() -> None:
+def test_cache_returns_the_first_value_of_a_key() -> None:
     cache = Cache(1 << 20)
     first, second = object(), object()
     assert cache.put("a", first, 4) is first
@@ -64,14 +64,14 @@ def test_cache_makes_a_value_again_after_failure() -> None:
     assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
 
 
-def test_cache_does_not_keep_none() -> None:
+def test_cache_does_not_store_none() -> None:
     cache = Cache(1 << 20)
     assert cache.get_or_make("a", lambda: None, lambda _: 1) is None
     assert len(cache) == 0
     assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
 
 
-def test_cache_waiter_makes_the_value_after_none() -> None:
+def test_cache_waiter_computes_the_value_after_none() -> None:
     cache = Cache(1 << 20)
     looking, found = threading.Event(), list[int]()
 
@@ -93,7 +93,7 @@ def test_cache_waiter_makes_the_value_after_none() -> None:
     assert found == [7]
 
 
-def test_a_failure_does_not_hold_itself() -> None:
+def test_cache_failure_frees_its_traceback() -> None:
     """Its traceback has the frames, and what these hold, until the garbage collector comes."""
 
     class Held:
@@ -115,7 +115,7 @@ def test_a_failure_does_not_hold_itself() -> None:
         gc.enable()
 
 
-def test_entries_that_went_are_let_go_of() -> None:
+def test_cache_frees_evicted_entries() -> None:
     class Value:
         pass
 
@@ -129,7 +129,7 @@ def test_entries_that_went_are_let_go_of() -> None:
     assert gone() is None
 
 
-def test_the_bound_holds_while_threads_put_and_get() -> None:
+def test_cache_bound_holds_with_concurrent_puts_and_gets() -> None:
     cache = Cache(20 * ENTRY_BYTES)
     over: list[int] = []
     wrong: list[tuple[int, int]] = []
@@ -175,7 +175,7 @@ def held() -> Iterator[Cache]:
     thread.join()
 
 
-def test_a_child_of_a_fork_starts_with_nothing_and_no_lock(held: Cache) -> None:
+def test_cache_is_empty_and_unlocked_after_fork(held: Cache) -> None:
     child = os.fork()
     if child == 0:
         fine = held.get("a") is None and held.put("a", "b", 1) == "b" and len(held) == 1

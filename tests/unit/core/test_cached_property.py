@@ -28,7 +28,7 @@ def test_the_property_keeps_its_docstring() -> None:
     assert Numbers.total.__doc__ == "Return the total."
 
 
-def test_a_child_does_not_wait_for_a_thread_of_its_parent() -> None:
+def test_cached_property_after_fork_does_not_wait() -> None:
     started, done = threading.Event(), threading.Event()
 
     class Slow:

@@ -51,7 +51,9 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize(("arguments", "named"), CALLS)
-def test_the_same_values(number: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_fast_dataclass_calls_equal_the_standard_library(
+    number: int, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     seen = []
     for classes in (OURS, THEIRS):
         try:
@@ -63,7 +65,7 @@ def test_the_same_values(number: int, arguments: tuple[Any, ...], named: dict[st
     assert seen[0] == seen[1]
 
 
-def test_they_are_values() -> None:
+def test_fast_dataclass_has_value_semantics() -> None:
     cls = OURS[1]
     value = cls(1, d=3)
     assert value == cls(1, d=3) != cls(2, d=3)
@@ -86,11 +88,11 @@ class Known:
     b: tuple[int, ...] = (1, 2)
 
 
-def test_they_pickle() -> None:
+def test_fast_dataclass_pickles() -> None:
     assert pickle.loads(pickle.dumps(Known(7))) == Known(7)
 
 
-def test_an_init_of_its_own_stays() -> None:
+def test_fast_dataclass_keeps_a_custom_init() -> None:
     @dataclass(frozen=True, slots=True)
     class Own:
         a: int
@@ -101,7 +103,7 @@ def test_an_init_of_its_own_stays() -> None:
     assert Own().a == 9
 
 
-def test_other_dataclasses_are_the_standard_librarys() -> None:
+def test_other_dataclass_options_use_the_standard_library() -> None:
     @dataclass
     class Changing:
         a: int = 1

@@ -11,7 +11,7 @@ from pennon.core.memory import copied, kept, room
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, "<u2"])
-def test_room_is_writable_and_of_the_size(count: int, dtype: str) -> None:
+def test_room_has_the_requested_size_and_type(count: int, dtype: str) -> None:
     array = room(count, dtype)
     array[:] = 7
     assert array.shape == (count,)
@@ -19,7 +19,7 @@ def test_room_is_writable_and_of_the_size(count: int, dtype: str) -> None:
     assert pa.py_buffer(array).size == count * np.dtype(dtype).itemsize
 
 
-def test_large_room_is_of_arrows_pool() -> None:
+def test_large_room_is_allocated_from_the_arrow_pool() -> None:
     before = pa.total_allocated_bytes()
     array = room(1 << 20, np.uint8)
     assert pa.total_allocated_bytes() - before >= len(array)
@@ -30,7 +30,7 @@ def test_large_room_is_of_arrows_pool() -> None:
     assert pa.total_allocated_bytes() == before
 
 
-def test_copies_lie_row_by_row() -> None:
+def test_copied_array_is_c_contiguous() -> None:
     values = np.arange(60_000, dtype="u4").reshape(200, 300)
     for some in (values, values.T, values[::2, 5:], values[:0]):
         copy = copied(some)
@@ -39,7 +39,7 @@ def test_copies_lie_row_by_row() -> None:
         assert not np.shares_memory(copy, values)
 
 
-def test_a_small_part_of_what_was_read_is_copied_to_be_kept() -> None:
+def test_small_slice_is_copied_before_it_is_retained() -> None:
     whole = np.arange(100_000)
     assert np.shares_memory(kept(whole[:60_000], whole.nbytes), whole)
     assert not np.shares_memory(kept(whole[:50_000], whole.nbytes), whole)

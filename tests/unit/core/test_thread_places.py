@@ -30,7 +30,7 @@ def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_places, "running_threads", lambda: 1)
 
 
-def test_threads_are_apart_and_free_afterwards(other: int) -> None:
+def test_threads_have_separate_processors_within_the_block(other: int) -> None:
     anywhere = os.sched_getaffinity(0)
     with apart([other]):
         here, there = os.sched_getaffinity(0), os.sched_getaffinity(other)
@@ -60,7 +60,7 @@ def test_thread_places_ignore_ended_and_own_threads(other: int) -> None:
         assert os.sched_getaffinity(other) == os.sched_getaffinity(0) == anywhere
 
 
-def test_thread_places_stay_when_all_processors_are_busy(
+def test_thread_places_are_unchanged_with_busy_processors(
     other: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert running_threads() >= 1

@@ -21,7 +21,7 @@ from pennon.core.thread_pools import (
 )
 
 
-def test_results_come_in_order() -> None:
+def test_map_in_order_returns_results_in_order() -> None:
     assert list(map_in_order(lambda n: n * n, range(100), lambda _: 1, 10)) == [
         n * n for n in range(100)
     ]
@@ -29,7 +29,7 @@ def test_results_come_in_order() -> None:
 
 
 @pytest.mark.parametrize("startable", [0, 1])
-def test_work_is_done_with_the_threads_there_are(
+def test_pool_works_with_fewer_startable_threads(
     startable: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left, start = [startable], threading.Thread.start
@@ -50,11 +50,11 @@ def test_work_is_done_with_the_threads_there_are(
         pool(pool_spec).submit(lambda: 1 // 0).result()
 
 
-def test_one_item_beyond_the_budget_is_still_done() -> None:
+def test_map_in_order_runs_one_item_above_the_budget() -> None:
     assert list(map_in_order(str, [1, 2], lambda _: 10**9, 1)) == ["1", "2"]
 
 
-def test_no_more_than_the_budget_is_started() -> None:
+def test_map_in_order_starts_items_within_the_budget() -> None:
     started: list[int] = []
     results = map_in_order(started.append, range(100), lambda _: 1, 3)
     next(results)
@@ -63,7 +63,7 @@ def test_no_more_than_the_budget_is_started() -> None:
     assert len(started) <= 4
 
 
-def test_closing_cancels_what_did_not_start() -> None:
+def test_map_in_order_closed_early_cancels_pending_items() -> None:
     gate, started = threading.Event(), []
 
     def work(item: int) -> int:
@@ -86,7 +86,7 @@ def test_an_error_reaches_the_caller() -> None:
         map_all(lambda n: 1 // n, [1, 0, 1])
 
 
-def test_a_crew_has_threads_of_its_own_so_that_it_can_be_waited_for() -> None:
+def test_pools_have_separate_threads() -> None:
     """All threads of each crew wait for the next one at once, and none for itself."""
 
     def wait_for(crews: list[PoolSpec]) -> int:
@@ -120,7 +120,7 @@ map_all(str, [1, 2])
 """
 
 
-def test_work_is_done_while_the_interpreter_ends() -> None:
+def test_pool_works_at_interpreter_exit() -> None:
     """Executors take none any more, so that what `atexit` calls could not change a table."""
     run = [sys.executable, "-c", ENDING]
     done = subprocess.run(run, check=True, timeout=60, capture_output=True, text=True)
@@ -146,7 +146,7 @@ def test_a_forked_child_has_a_pool_of_its_own() -> None:
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
 
 
-def test_work_ahead_gives_results_in_order_and_by_cost_alone() -> None:
+def test_work_ahead_returns_results_in_order_by_cost() -> None:
     ahead: WorkAhead[int] = WorkAhead(3 * SMALL_COST)
     given = []
     for number in range(20):
@@ -157,7 +157,7 @@ def test_work_ahead_gives_results_in_order_and_by_cost_alone() -> None:
     assert list(ahead.rest()) == []
 
 
-def test_work_that_waits_for_a_busy_pool_is_done_by_who_wants_it() -> None:
+def test_work_ahead_runs_in_the_caller_with_busy_pool() -> None:
     gate = threading.Event()
     busy = [pool().submit(gate.wait, 60) for _ in range(200)]
     ahead: WorkAhead[int] = WorkAhead(SMALL_COST)
@@ -167,7 +167,7 @@ def test_work_that_waits_for_a_busy_pool_is_done_by_who_wants_it() -> None:
     assert all(each.result() for each in busy)
 
 
-def test_two_at_once_do_not_wait_for_a_busy_pool() -> None:
+def test_both_runs_in_the_caller_with_busy_pool() -> None:
     gate = threading.Event()
     busy = [pool().submit(gate.wait, 60) for _ in range(200)]
     assert both(lambda: 1, lambda: 2) == (1, 2)
@@ -177,7 +177,7 @@ def test_two_at_once_do_not_wait_for_a_busy_pool() -> None:
     assert {each.result() for each in asked} == {(3, 4)}
 
 
-def test_if_one_of_two_fails_the_other_is_not_left_running() -> None:
+def test_both_with_one_failure_waits_for_the_other() -> None:
     ended: list[int] = []
 
     def note() -> int:
@@ -192,7 +192,7 @@ def test_if_one_of_two_fails_the_other_is_not_left_running() -> None:
     assert len(ended) == count
 
 
-def test_many_at_once_are_done_here_if_nobody_else_does_them() -> None:
+def test_call_all_runs_in_the_caller_with_busy_pool() -> None:
     pool_spec, gate = PoolSpec("a few", 2), threading.Event()
     assert call_all([partial(pow, n, 2) for n in range(50)], pool_spec) == [
         n * n for n in range(50)
@@ -206,7 +206,7 @@ def test_many_at_once_are_done_here_if_nobody_else_does_them() -> None:
         call_all([lambda: 1, lambda: 1 // 0, lambda: 2], pool_spec)
 
 
-def test_work_given_up_is_not_begun_and_not_left_running() -> None:
+def test_work_ahead_given_up_cancels_or_waits() -> None:
     begun, gate = [], threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Columns through the public API: what is written, what stays, what is refused."""
+"""Column changes through the public API: files, schemas, and refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERSIONS = ["0.1", "2.0", "2.2"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_new_columns_are_new_files(tmp_path: Path, version: str) -> None:
+def test_add_columns_writes_new_files_only(tmp_path: Path, version: str) -> None:
     dataset = made(tmp_path, version)
     before, old = bytes_of(tmp_path), dataset.checkout_version(2)
     dataset.add_columns({"c": "a + 1", "d": "b"})
@@ -56,7 +56,7 @@ def test_new_columns_are_new_files(tmp_path: Path, version: str) -> None:
     dataset.validate()
 
 
-def test_a_thousand_fragments() -> None:
+def test_add_columns_of_a_thousand_fragments() -> None:
     """No file that is there is written, and each fragment gets one more."""
     data = pa.table({"a": range(2000)})
     dataset = pennon.write_dataset(data, "memory://a-thousand-fragments", max_rows_per_file=2)
@@ -70,7 +70,7 @@ def test_a_thousand_fragments() -> None:
     assert dataset.version == 2
 
 
-def test_only_what_a_new_column_needs_is_read(tmp_path: Path) -> None:
+def test_add_columns_reads_only_needed_columns(tmp_path: Path) -> None:
     wide = pa.table({"a": range(100), "wide": [bytes([n]) * 10_000 for n in range(100)]})
     store = CountingStore(pennon.write_dataset(wide, tmp_path).snapshot.store)
     plan = plan_sql_columns(Snapshot(store, read_manifest(store)), {"b": "a * 2"})
@@ -92,7 +92,7 @@ def test_columns_of_nulls_write_no_file(tmp_path: Path) -> None:
     assert dataset.checkout_version(5).to_table(columns=["m"]).num_rows == 39
 
 
-def test_a_dropped_id_is_not_given_again_while_a_file_has_it(tmp_path: Path) -> None:
+def test_add_columns_skips_field_ids_still_in_files(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"c": "a", "d": "b"})
     dataset.drop_columns(["d"])
@@ -127,7 +127,7 @@ def test_row_groups_of_old_files(tmp_path: Path, groups: list[int]) -> None:
     assert reader.row_groups.tolist() == borders.tolist()
 
 
-def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:
+def test_column_tasks_pickle(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     plans = [
         plan_sql_columns(dataset.snapshot, {"c": "a + 1"}),
@@ -143,7 +143,7 @@ def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:
     assert [list(file.field_ids) for file in task.run(0).files] == [[0, 1], [2]]
 
 
-def test_altered_columns_leave_old_files_alone(tmp_path: Path) -> None:
+def test_alter_columns_keeps_old_files_unchanged(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     before = bytes_of(tmp_path)
     dataset.alter_columns({"path": "a", "data_type": pa.int16(), "name": "A", "nullable": True})
@@ -156,7 +156,7 @@ def test_altered_columns_leave_old_files_alone(tmp_path: Path) -> None:
     assert dataset.version == 5
 
 
-def test_a_cast_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_alter_columns_with_failed_cast_commits_no_version(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"big": "a * 100"})
     with pytest.raises(ArgumentError, match="Can't cast"):
@@ -165,7 +165,7 @@ def test_a_cast_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert dataset.to_table()["big"].type == pa.int64()
 
 
-def test_columns_that_may_not_be_null_any_more(tmp_path: Path) -> None:
+def test_alter_columns_to_required_checks_live_rows(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.add_columns({"half": "nullif(a, 0)", "gone": "nullif(a, 9)"})
     with pytest.raises(InvalidSchemaError, match="contains NULL"):
@@ -176,7 +176,7 @@ def test_columns_that_may_not_be_null_any_more(tmp_path: Path) -> None:
         pennon.write_dataset(TABLE, dataset, mode="append")
 
 
-def test_a_new_column_that_is_never_null_meets_an_append(tmp_path: Path) -> None:
+def test_append_after_new_required_column_conflicts(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     stale = pennon.dataset(tmp_path)
     fragments = pennon.fragment.write_fragments(TABLE, tmp_path, mode="append")
@@ -187,7 +187,7 @@ def test_a_new_column_that_is_never_null_meets_an_append(tmp_path: Path) -> None
         pennon.LanceDataset.commit(stale, append, read_version=2)
 
 
-def test_rows_that_come_meanwhile_are_not_lost(tmp_path: Path) -> None:
+def test_column_changes_after_concurrent_append_conflict(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     plan = plan_sql_columns(dataset.snapshot, {"c": "a"})
     altering = plan_alter(dataset.snapshot, [Alteration("a", data_type=pa.int32())])
@@ -202,7 +202,7 @@ def test_rows_that_come_meanwhile_are_not_lost(tmp_path: Path) -> None:
         alter_columns(tightening)
 
 
-def test_merge(tmp_path: Path) -> None:
+def test_merge_joins_columns_by_key_and_row_id(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     other = pa.table({"key": [19, 3, 3, 9], "c": ["x", "y", "z", "gone"]})
     dataset.merge(other, "a", "key")
@@ -232,7 +232,7 @@ def test_add_columns_in_0_1_refuses_nulls_and_dictionaries(tmp_path: Path) -> No
         dataset.add_columns({"n": "nullif(a, 3)"})
 
 
-def test_a_column_alone_stays_a_dictionary(tmp_path: Path) -> None:
+def test_add_columns_by_name_keeps_dictionary_types(tmp_path: Path) -> None:
     words = pa.array(["x", None, "y", "x"], pa.dictionary(pa.int16(), pa.string()))
     numbers = pa.array([7, 8, None, 7], pa.int64()).dictionary_encode()
     data = pa.table({"d": words, "s": pa.StructArray.from_arrays([numbers], ["n"])})
@@ -245,7 +245,7 @@ def test_a_column_alone_stays_a_dictionary(tmp_path: Path) -> None:
     assert seen["c"].to_pylist() == ["x", "z", "y", "x"]
 
 
-def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
+def test_add_columns_of_struct_fields_is_refused(tmp_path: Path) -> None:
     data = pa.table({"s": [{"x": 1}]})
     dataset = pennon.write_dataset(data, tmp_path)
     with pytest.raises(UnsupportedError, match="struct"):
@@ -265,14 +265,14 @@ def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
         ({"path": "a", "nullable": "no"}, TypeError),
     ],
 )
-def test_alterations_are_complete(
+def test_alter_columns_with_incomplete_alterations_is_refused(
     tmp_path: Path, alteration: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         made(tmp_path).alter_columns(alteration)
 
 
-def test_wrong_descriptions(tmp_path: Path) -> None:
+def test_column_changes_with_invalid_arguments_are_refused(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     with pytest.raises(TypeError):
         dataset.add_columns(3)
@@ -289,7 +289,7 @@ def test_wrong_descriptions(tmp_path: Path) -> None:
     assert dataset.latest_version == 2
 
 
-def test_truncate(tmp_path: Path) -> None:
+def test_truncate_keeps_schema_and_old_versions(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     dataset.truncate_table()
     assert (dataset.count_rows(), dataset.schema) == (0, TABLE.schema)
@@ -298,7 +298,7 @@ def test_truncate(tmp_path: Path) -> None:
     assert [f.fragment_id for f in grown.get_fragments()] == [3]
 
 
-def test_metadata(tmp_path: Path) -> None:
+def test_update_of_metadata_config_and_field_metadata(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     assert dataset.update_metadata({"x": "1", "y": None}) == {"x": "1"}
     assert dataset.update_config({"k": "v"}) == dataset.config() == {"k": "v"}
@@ -321,7 +321,7 @@ def test_metadata(tmp_path: Path) -> None:
         other.update_field_metadata({"a": {"unit": "km"}})
 
 
-def test_ids_that_stand_twice(tmp_path: Path) -> None:
+def test_table_with_duplicate_field_ids_is_repaired_by_commits(tmp_path: Path) -> None:
     """A table of Lance 0.10.5: read right, and whole after any commit."""
     shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
     old = pennon.dataset(tmp_path / "t")
@@ -334,7 +334,7 @@ def test_ids_that_stand_twice(tmp_path: Path) -> None:
     old.validate()
 
 
-def test_all_rows_go_also_where_others_changed_some(tmp_path: Path) -> None:
+def test_truncate_after_concurrent_changes_deletes_all_rows(tmp_path: Path) -> None:
     made(tmp_path, "2.1")
     stale = pennon.dataset(tmp_path)
     pennon.dataset(tmp_path).delete("a = 1")

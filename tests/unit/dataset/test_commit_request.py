@@ -1,4 +1,4 @@
-"""Transactions that are committed by hand: as safe as what plans and commits in one go."""
+"""Explicit commits of transactions are as safe as operations that plan and commit at once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def commit(dataset: pennon.LanceDataset, what: Any, read_version: int | None = N
 # --- rows of one fragment -------------------------------------------------------------------------
 
 
-def test_changes_of_other_rows_are_united(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_changes_of_different_rows_are_merged(dataset: pennon.LanceDataset) -> None:
     base = another(dataset)
     dataset.delete("k = 0")
     base = another(dataset)
@@ -78,7 +78,7 @@ def test_changes_of_other_rows_are_united(dataset: pennon.LanceDataset) -> None:
     }
 
 
-def test_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
     merge, delete = merged(dataset, rows(1, 2, value=7)), deletion(dataset, 0, "k in (2, 3)")
     another(dataset).delete("k = 2")
     for what, version in ((merge, None), (delete, dataset.version)):
@@ -87,7 +87,7 @@ def test_changes_of_one_row_conflict(dataset: pennon.LanceDataset) -> None:
     assert values(dataset) == {k: 0 for k in range(ROWS) if k != 2}
 
 
-def test_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
+def test_commits_of_merges_with_equal_new_keys_conflict(dataset: pennon.LanceDataset) -> None:
     """Also where the operation is taken out of its transaction."""
     first, second, third = (merged(dataset, rows(50, 2, value=n)) for n in (1, 2, 3))
     update = merged(dataset, rows(0, 1, value=4))
@@ -104,7 +104,9 @@ def test_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("detached", [False, True])
-def test_deleted_rows_do_not_come_back(dataset: pennon.LanceDataset, detached: bool) -> None:
+def test_commit_of_old_deletion_file_conflicts(
+    dataset: pennon.LanceDataset, detached: bool
+) -> None:
     late = deletion(dataset, 0, "k = 3")
     dataset.delete("k = 4")
     with pytest.raises(RetryableConflict, match="row 4 of fragment 0 is deleted in version 2"):
@@ -114,7 +116,9 @@ def test_deleted_rows_do_not_come_back(dataset: pennon.LanceDataset, detached: b
     assert values(dataset).keys() == {k for k in range(ROWS) if k not in {3, 4}}
 
 
-def test_columns_of_others_are_not_lost(dataset: pennon.LanceDataset) -> None:
+def test_update_columns_commit_keeps_columns_of_concurrent_commits(
+    dataset: pennon.LanceDataset,
+) -> None:
     def update(column: str, value: int) -> LanceOperation.Update:
         data = pa.table({"k": [1], column: [value]})
         fragment, fields, *_ = base.get_fragments()[0].update_columns(data, "k")
@@ -130,7 +134,7 @@ def test_columns_of_others_are_not_lost(dataset: pennon.LanceDataset) -> None:
     assert (values(dataset)[1], values(dataset, "w")[1]) == (5, 6)
 
 
-def test_a_version_that_was_cleaned_up_tells_nothing(dataset: pennon.LanceDataset) -> None:
+def test_commit_over_cleaned_up_version_conflicts(dataset: pennon.LanceDataset) -> None:
     late = deletion(dataset, 0, "k = 3")
     planned_on = dataset.version
     dataset.delete("k = 4")
@@ -144,7 +148,7 @@ def test_a_version_that_was_cleaned_up_tells_nothing(dataset: pennon.LanceDatase
 # --- jobs that take long --------------------------------------------------------------------------
 
 
-def test_files_that_clean_up_took_are_not_committed(dataset: pennon.LanceDataset) -> None:
+def test_commit_of_files_deleted_by_clean_up_is_refused(dataset: pennon.LanceDataset) -> None:
     """A delete, an update and a merge that began more than an hour ago look for their files."""
     now = time.time_ns()
     delete = plan_delete(dataset.snapshot, "k = 1")

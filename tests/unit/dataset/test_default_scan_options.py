@@ -48,7 +48,7 @@ def test_polars_reads_a_table_with_row_ids_by_default(table: pennon.LanceDataset
     assert frame.filter(pl.col("a") > 1).select("b").collect()["b"].to_list() == ["y", "z"]
 
 
-def test_columns_that_are_named_and_default_row_ids(table: pennon.LanceDataset) -> None:
+def test_default_row_id_options_beside_named_columns(table: pennon.LanceDataset) -> None:
     """A scanner has the columns that are named; `to_table` adds the defaults to them, as pylance does."""
     extra = table.schema.names[2:]
     assert table.scanner(columns=["a"]).to_table().column_names == ["a"]

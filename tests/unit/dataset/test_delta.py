@@ -1,4 +1,4 @@
-"""What changed between two versions."""
+"""The rows that changed between two versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pennon
 
 
-def test_a_delta_does_not_depend_on_default_scan_options(tmp_path: Path) -> None:
+def test_delta_ignores_default_scan_options(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1, 2], "b": [3, 4]})
     pennon.write_dataset(rows, uri, enable_stable_row_ids=True)

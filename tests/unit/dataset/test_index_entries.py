@@ -57,7 +57,7 @@ def change(uri: str, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize(("column", "kind"), CASES)
-def test_an_entry_of_another_column_hinders_no_other_index(
+def test_index_entry_of_wrong_column_does_not_affect_other_indices(
     tmp_path: Path, column: str, kind: str
 ) -> None:
     warnings.simplefilter("ignore")
@@ -91,7 +91,9 @@ def test_an_entry_of_another_column_hinders_no_other_index(
 
 
 @pytest.mark.parametrize("milliseconds", [2**64 - 1, 2**62, 253402300800000])
-def test_an_entry_made_at_a_time_that_no_calendar_has(tmp_path: Path, milliseconds: int) -> None:
+def test_index_entry_with_invalid_creation_time_is_listed(
+    tmp_path: Path, milliseconds: int
+) -> None:
     uri = str(tmp_path / "t")
     make(uri, "k", "BTREE")
     change(uri, created_at_ms=milliseconds)

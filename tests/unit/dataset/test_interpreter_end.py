@@ -1,4 +1,4 @@
-"""A table that is used in a `__del__` when Python has ended so far that it imports nothing any more."""
+"""A table that is used in a `__del__` after the end of the interpreter's imports."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ atexit.register(lambda: ds.delete("a = 3"))
 """
 
 
-def test_a_table_used_when_nothing_is_imported_any_more_says_so(tmp_path: Path) -> None:
+def test_table_used_at_interpreter_end_raises_typed_error(tmp_path: Path) -> None:
     """It was an ImportError of whatever came first (`Last` in a module), and worked where all had been imported."""
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(pa.table({"a": [1, 2, 3]}), uri)

@@ -67,13 +67,15 @@ def names(kind: type) -> set[str]:
     [(*classes, rows) for classes, rows in FIELDS.items()],
     ids=[user.__name__ for user, _ in FIELDS],
 )
-def test_every_field_has_one_row(user: type, kind: type, rows: list[FieldMapping]) -> None:
+def test_operation_fields_have_one_mapping_each(
+    user: type, kind: type, rows: list[FieldMapping]
+) -> None:
     assert sorted(row.user for row in rows) == sorted(names(user))
     ours = [row.table for row in rows if row.table is not None]
     assert sorted(ours) == sorted(names(kind) - NOT_SHOWN)
 
 
-def test_every_operation_has_rows() -> None:
+def test_operations_have_field_mappings() -> None:
     users = {user for user, _ in FIELDS}
     made = {it for it in vars(LanceOperation).values() if dataclasses.is_dataclass(it)}
     assert made - users == {LanceOperation.Other}
@@ -82,7 +84,7 @@ def test_every_operation_has_rows() -> None:
 
 
 @pytest.mark.parametrize("operation", EXAMPLES, ids=lambda it: type(it).__name__)
-def test_operations_come_back_as_they_were(operation: Any) -> None:
+def test_operations_round_trip_through_the_table_layer(operation: Any) -> None:
     shown: Any = from_table_operation(to_table_operation(operation))
     if isinstance(operation, LanceOperation.CreateIndex):
         for index in (*shown.new_indices, *shown.removed_indices):
@@ -90,7 +92,7 @@ def test_operations_come_back_as_they_were(operation: Any) -> None:
     assert shown == operation
 
 
-def test_every_operation_has_an_example() -> None:
+def test_operations_have_examples() -> None:
     assert {type(it) for it in EXAMPLES} == {
         user for user, _ in FIELDS if issubclass(user, LanceOperation.BaseOperation)
     }

@@ -100,14 +100,14 @@ def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(uri: str) -> No
     assert pennon.dataset(uri).count_rows() == 2
 
 
-def test_the_error_names_the_function(uri: str) -> None:
+def test_unknown_option_error_names_the_function(uri: str) -> None:
     with pytest.raises(TypeError, match=r"^write_dataset\(\) got"):
         pennon.write_dataset(TABLE, uri, nothing_like_it=1)
     with pytest.raises(TypeError, match=r"^LanceFragment\.create\(\) got an .* 'xyz'$"):
         LanceFragment.create(uri, TABLE, xyz=1)
 
 
-def test_an_option_of_pylance_that_is_not_here_says_so(uri: str) -> None:
+def test_unsupported_options_of_pylance_are_refused(uri: str) -> None:
     for name in ("namespace_client", "base_store_params"):
         later: dict[str, Any] = {name: {}}
         with pytest.raises(UnsupportedError, match=f"{name}' is not supported yet"):
@@ -117,7 +117,7 @@ def test_an_option_of_pylance_that_is_not_here_says_so(uri: str) -> None:
         opened(uri).insert(TABLE, session=pennon.Session())
 
 
-def test_a_search_is_named_as_the_caller_named_it(uri: str) -> None:
+def test_unsupported_scan_option_error_names_the_option(uri: str) -> None:
     for name in ("index_segments", "row_addr_allowlist"):
         search: dict[str, Any] = {name: b"word"}
         with pytest.raises(UnsupportedError, match=f"the scan option '{name}' is not supported"):

@@ -28,7 +28,7 @@ def test_an_iterator_of_dicts_is_written_with_a_schema(tmp_path: Path, count: in
     assert table.to_table().to_pylist() == [{"word": None, **row} for row in rows(count)]
 
 
-def test_dicts_and_batches_may_come_by_turns(tmp_path: Path) -> None:
+def test_write_of_mixed_dicts_and_batches(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_pydict({"id": [7], "word": ["x"]}, SCHEMA)
     mixed = [{"id": 1}, {"id": 2}, batch, {"id": 3}]
     table = pennon.write_dataset(iter(mixed), tmp_path / "t", schema=SCHEMA)

@@ -56,7 +56,7 @@ def covered(table: pennon.LanceDataset) -> dict[str, list[set[int]]]:
         ("st.x", "BTREE", "st.x = 3", "[st.x = 3]@st.x_idx(BTree)"),
     ],
 )
-def test_a_filter_asks_the_index(
+def test_filter_uses_the_scalar_index(
     uri: str, column: str, kind: str, condition: str, shown: str
 ) -> None:
     table = pennon.dataset(uri)
@@ -68,7 +68,7 @@ def test_a_filter_asks_the_index(
     assert pennon.dataset(uri).to_table(filter=condition) == plain
 
 
-def test_names(uri: str) -> None:
+def test_scalar_index_names_and_replacement(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", "BTREE")
     table.create_scalar_index("i", "BITMAP")
@@ -109,7 +109,7 @@ def test_create_scalar_index_with_wrong_arguments_is_refused(
     assert table.version == table.latest_version == 1
 
 
-def test_parameters(uri: str) -> None:
+def test_scalar_index_parameters_are_stored_and_retrained(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", IndexConfig("btree", {"zone_size": 10}), "b")
     table.create_scalar_index("i", IndexConfig("ZoneMap", {"rows_per_zone": 10}), "z")
@@ -126,7 +126,7 @@ def test_parameters(uri: str) -> None:
     }
 
 
-def test_an_index_that_is_not_trained(uri: str) -> None:
+def test_scalar_index_without_training_is_built_by_optimize(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", "BTREE", train=False)
     assert covered(table) == {"i_idx": [set()]}
@@ -136,7 +136,7 @@ def test_an_index_that_is_not_trained(uri: str) -> None:
     assert table.count_rows("i < 10") == 10
 
 
-def test_an_index_made_in_parts(uri: str) -> None:
+def test_scalar_index_built_in_parts_merges(uri: str) -> None:
     table = pennon.dataset(uri)
     parts = [
         table.create_index_uncommitted("i", "BTREE", "i_idx", fragment_ids=numbers)
@@ -159,7 +159,9 @@ def test_an_index_made_in_parts(uri: str) -> None:
 
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "NGRAM", "ZONEMAP", "BLOOMFILTER"])
-def test_rows_that_come_and_go(tmp_path: Path, kind: str, *, stable: bool) -> None:
+def test_scalar_index_after_append_update_and_compaction(
+    tmp_path: Path, kind: str, *, stable: bool
+) -> None:
     rows = pa.table({"k": [f"key {n}" for n in range(60)], "n": range(60)})
     table = pennon.write_dataset(
         rows, tmp_path / "t", max_rows_per_file=20, enable_stable_row_ids=stable
@@ -204,7 +206,7 @@ def test_compaction_moves_the_rows_of_an_index(uri: str, kind: str) -> None:
     assert table.to_table(filter=condition)["i"].to_pylist() == wanted
 
 
-def test_an_index_that_cannot_be_read_is_made_anew(uri: str) -> None:
+def test_unreadable_scalar_index_is_rebuilt_by_optimize(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", "BTREE")
     (folder,) = (Path(uri) / "_indices").iterdir()
@@ -218,7 +220,7 @@ def test_an_index_that_cannot_be_read_is_made_anew(uri: str) -> None:
     assert table.count_rows("i < 5") == 10
 
 
-def test_statistics(uri: str) -> None:
+def test_scalar_index_statistics(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("s", "BITMAP")
     table.delete("i < 5")
@@ -234,7 +236,7 @@ def test_statistics(uri: str) -> None:
         table.prewarm_index("nope")
 
 
-def test_a_warm_index_reads_nothing(uri: str) -> None:
+def test_prewarmed_index_answers_without_its_files(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("i", "BTREE")
     table.prewarm_index("i_idx")
@@ -288,7 +290,7 @@ def test_analyze_plan_shows_the_cost_of_an_index(uri: str) -> None:
     assert int(measured["bytes_read"]) > 0
 
 
-def test_a_search_tells_what_it_read(uri: str) -> None:
+def test_search_scan_stats_report_loaded_parts(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("s", "INVERTED")
     table.create_scalar_index("i", "BTREE")
@@ -313,14 +315,14 @@ def test_a_search_tells_what_it_read(uri: str) -> None:
     ]
 
 
-def test_of_several_text_indices_the_first_is_asked(uri: str) -> None:
+def test_phrase_query_uses_the_first_text_index(uri: str) -> None:
     table = pennon.dataset(uri)
     table.create_scalar_index("s", "INVERTED", "with_places", with_position=True)
     table.create_scalar_index("s", "INVERTED", "none")
     assert table.to_table(full_text_query='"word 3"').num_rows == 14
 
 
-def test_a_kind_that_is_not_made_is_kept(uri: str) -> None:
+def test_index_of_unsupported_kind_is_kept_and_not_created(uri: str) -> None:
     other = pennon.Index(
         uuid="00112233-4455-6677-8899-aabbccddeeff",
         name="other",

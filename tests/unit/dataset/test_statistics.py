@@ -1,4 +1,4 @@
-"""Automatic statistics: what writes and compactions keep up to date, and what aggregates read beside them."""
+"""Automatic statistics: updates by writes and compactions, and aggregates that use them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def uncovered(dataset: pennon.LanceDataset) -> int:
     return int(dataset.index_statistics("n_statistics")["num_unindexed_rows"])
 
 
-def test_writes_and_compactions_keep_them(tmp_path: Path, read: list[tuple[str, int]]) -> None:
+def test_writes_and_compactions_update_statistics(
+    tmp_path: Path, read: list[tuple[str, int]]
+) -> None:
     uri = tmp_path / "t"
     made = pennon.write_dataset(rows(0), uri, max_rows_per_file=25, auto_statistics=True)
     names = {each.name for each in made.describe_indices()}
@@ -115,7 +117,7 @@ def test_statistics_read_the_uncovered_rows(tmp_path: Path, read: list[tuple[str
     check(made)
 
 
-def test_a_table_asks_for_them_by_its_config(tmp_path: Path) -> None:
+def test_table_config_enables_statistics(tmp_path: Path) -> None:
     made = pennon.write_dataset(rows(0), tmp_path / "t")
     check(made)
     assert not made.describe_indices()
@@ -129,13 +131,13 @@ def test_a_table_asks_for_them_by_its_config(tmp_path: Path) -> None:
     check(again)
 
 
-def test_a_filter_skips_rows_by_them(tmp_path: Path) -> None:
+def test_filter_prunes_rows_by_statistics(tmp_path: Path) -> None:
     made = pennon.write_dataset(rows(0), tmp_path / "t", max_rows_per_file=10, auto_statistics=True)
     assert "n_statistics" in made.scanner(filter="n = 33").explain_plan()
     assert made.to_table(filter="n = 33")["s"].to_pylist() == ["033"]
 
 
-def test_no_rows_and_only_nulls(tmp_path: Path) -> None:
+def test_statistics_of_empty_and_null_columns(tmp_path: Path) -> None:
     nothing = pennon.write_dataset(rows(0).slice(0, 0), tmp_path / "none", auto_statistics=True)
     assert nothing.aggregate({"n": ["count", "min"], "*": "count"}) == {
         "count(n)": 0,
@@ -149,7 +151,7 @@ def test_no_rows_and_only_nulls(tmp_path: Path) -> None:
     assert pc.is_null(nulls.to_table()["n"]).to_pylist() == [True] * 9
 
 
-def test_wrong_aggregates(tmp_path: Path) -> None:
+def test_invalid_aggregates_are_refused(tmp_path: Path) -> None:
     made = pennon.write_dataset(rows(0), tmp_path / "t")
     with pytest.raises(
         ArgumentError, match="'median' of column 'n'; there are count, null_count, min, max"

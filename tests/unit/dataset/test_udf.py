@@ -1,4 +1,4 @@
-"""Columns that functions make, and checkpoints of what they made."""
+"""Columns that functions compute, and checkpoints of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pennon.udf import BatchUDF
 from tests.unit.columns import TABLE, bytes_of, made
 
 
-def test_functions(tmp_path: Path) -> None:
+def test_batch_udf_adds_columns_with_batch_size(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     seen: list[tuple[int, list[str]]] = []
 
@@ -37,7 +37,7 @@ def test_frames_of_pandas(tmp_path: Path) -> None:
     assert dataset.to_table()["c"] == dataset.to_table()["a"]
 
 
-def test_functions_that_go_wrong(tmp_path: Path) -> None:
+def test_udf_with_wrong_results_is_refused(tmp_path: Path) -> None:
     dataset = made(tmp_path)
     schema = pa.schema([("c", pa.int64())])
 
@@ -62,7 +62,7 @@ def test_functions_that_go_wrong(tmp_path: Path) -> None:
         empty.add_columns(lambda batch: batch)
 
 
-def test_a_checkpoint_saves_what_was_done(tmp_path: Path) -> None:
+def test_udf_checkpoint_resumes_after_a_failure(tmp_path: Path) -> None:
     dataset = made(tmp_path / "t")
     kept = tmp_path / "kept.sqlite"
     calls: list[int] = []
@@ -89,7 +89,7 @@ def test_a_checkpoint_saves_what_was_done(tmp_path: Path) -> None:
     assert dataset.to_table()["c"].to_pylist() == [2 * n for n in range(20) if n != 9]
 
 
-def test_a_checkpoint_of_another_table_or_plan_is_not_believed(tmp_path: Path) -> None:
+def test_udf_checkpoint_of_another_table_or_plan_is_ignored(tmp_path: Path) -> None:
     kept = tmp_path / "kept.sqlite"
     schema = pa.schema([("c", pa.int64())])
     dataset = made(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""Many queries at once find what each finds alone, whichever threads search them."""
+"""Many queries at once equal single queries, with any number of threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
+def test_vector_batch_results_equal_single_queries(kind: str, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     means = random.normal(size=(9, DIM)) * 3
     vectors = means[random.integers(0, 9, ROWS)] + random.normal(size=(ROWS, DIM))
@@ -54,7 +54,7 @@ def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
             assert len(batch) == 7 * len(queries)
 
 
-def test_one_query_of_much_to_compare_finds_what_all_rows_tell(tmp_path: Path) -> None:
+def test_vector_query_over_many_rows_equals_exact_search(tmp_path: Path) -> None:
     """Rows at one distance stay by row id."""
     random = np.random.default_rng(4)
     vectors = random.integers(-2, 3, (7000, 256)).astype(np.float32)

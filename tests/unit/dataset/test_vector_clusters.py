@@ -1,4 +1,4 @@
-"""Clusters of vectors: what `KMeans` finds, takes and refuses."""
+"""Clusters of vectors: results, inputs and refusals of `KMeans`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_numpy_lists_and_tensors_are_the_same() -> None:
         assert np.array_equal(found(model), found(models[0]))
 
 
-def test_centroids_of_another_model() -> None:
+def test_kmeans_starts_from_centroids_of_another_model() -> None:
     rows = vectors()
     first = KMeans(4)
     first.fit(rows)
@@ -75,7 +75,7 @@ def test_centroids_of_another_model() -> None:
     assert np.allclose(moved, found(first) + 1, atol=0.5)
 
 
-def test_kmeans_gives_null_and_nan_vectors_no_cluster() -> None:
+def test_kmeans_assigns_no_cluster_to_null_and_nan_vectors() -> None:
     rows = vectors()
     rows[3, 2], rows[8, 0] = np.nan, np.inf
     values = [None, *map(list, rows)]
@@ -102,12 +102,12 @@ def test_kmeans_gives_null_and_nan_vectors_no_cluster() -> None:
         ),
     ],
 )
-def test_vectors_that_are_refused(data: Any, error: str) -> None:
+def test_kmeans_fit_of_wrong_data_is_refused(data: Any, error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         KMeans(4).fit(data)
 
 
-def test_models_that_are_refused() -> None:
+def test_kmeans_with_wrong_parameters_is_refused() -> None:
     with pytest.raises(ArgumentError, match="k is 0"):
         KMeans(0)
     with pytest.raises(ArgumentError, match="Invalid metric_type: hamming"):

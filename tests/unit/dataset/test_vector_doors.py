@@ -1,4 +1,4 @@
-"""Indices of vectors step by step: models, their files, codes in files, and what is read of an index."""
+"""Indices of vectors step by step: models, their files, codes in files, and index readers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def nearest(table: pennon.LanceDataset, **how: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
-def test_models_are_given_and_kept(table: pennon.LanceDataset, tmp_path: Path, metric: str) -> None:
+def test_index_models_round_trip_through_files_and_indices(
+    table: pennon.LanceDataset, tmp_path: Path, metric: str
+) -> None:
     builder = IndicesBuilder(table, "vector")
     ivf, pq = trained(builder, distance_type=metric.upper())
     assert (ivf.num_partitions, ivf.distance_type) == (5, metric)
@@ -67,7 +69,7 @@ def test_models_are_given_and_kept(table: pennon.LanceDataset, tmp_path: Path, m
     assert found.distance_type == metric
 
 
-def test_codes_in_files_are_the_index_that_is_made_at_once(
+def test_index_of_codes_in_files_equals_index_built_at_once(
     table: pennon.LanceDataset, tmp_path: Path
 ) -> None:
     builder = IndicesBuilder(table, "vector")
@@ -99,7 +101,7 @@ def test_codes_in_files_are_the_index_that_is_made_at_once(
     assert parts[0].column_names == ["_rowid", "__pq_code"]
 
 
-def test_only_fragments_whose_rows_are_in_the_files_are_covered(
+def test_index_of_codes_in_files_covers_their_fragments_only(
     table: pennon.LanceDataset, tmp_path: Path
 ) -> None:
     builder = IndicesBuilder(table, "vector")
@@ -146,7 +148,7 @@ def test_indices_builder_with_unfit_models_is_refused(
         PqModel.load(tmp_path / "ivf")
 
 
-def test_a_part_that_divides_no_vector_has_no_default(tmp_path: Path) -> None:
+def test_train_pq_without_dividing_sub_vector_width_is_refused(tmp_path: Path) -> None:
     table = pennon.write_dataset(vec_to_table(np.zeros((4, 12))), str(tmp_path / "t.lance"))
     with pytest.raises(ValueError, match="is not divisible by 16 or 8"):
         IndicesBuilder(table, "vector").train_pq(IvfModel(pa.array([]), "l2"))
@@ -183,6 +185,6 @@ def test_an_index_is_checked_by_its_own_vectors(table: pennon.LanceDataset) -> N
         validate_vector_index(table, "vector", refine_factor=1)
 
 
-def test_layouts_have_names() -> None:
+def test_index_file_version_values() -> None:
     assert [each.value for each in IndexFileVersion] == ["Legacy", "V3"]
     assert IndexFileVersion("V3") == "V3"

@@ -1,4 +1,4 @@
-"""What becomes of an index of vectors: told of while it is made, trained anew, and not believed where it does not fit."""
+"""Lifecycle of a vector index: progress, retraining, and unusable entries."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def with_entry(table: pennon.LanceDataset, index: Index, **changes: Any) -> penn
     return pennon.LanceDataset.commit(table.uri, operation, read_version=table.version)
 
 
-def test_training_is_told_of(table: pennon.LanceDataset) -> None:
+def test_index_training_reports_progress(table: pennon.LanceDataset) -> None:
     said: list[IndexProgress] = []
     table.create_index(
         "vec", "IVF_PQ", num_partitions=2, num_sub_vectors=4, progress_callback=said.append
@@ -94,7 +94,7 @@ def test_create_index_ends_when_progress_callback_raises(table: pennon.LanceData
     assert not pennon.dataset(table.uri).describe_indices()
 
 
-def test_a_terminal_shows_a_bar_of_what_takes_a_while(
+def test_index_training_shows_a_progress_bar_on_terminals(
     table: pennon.LanceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Terminal(io.StringIO):
@@ -110,7 +110,7 @@ def test_a_terminal_shows_a_bar_of_what_takes_a_while(
     assert "index vec_idx" in shown.replace("index vec_idx: train ivf", "")
 
 
-def test_an_index_whose_entry_says_nothing_is_trained_anew_as_it_was(
+def test_vector_index_without_details_is_retrained_with_its_settings(
     table: pennon.LanceDataset,
 ) -> None:
     table.create_index("vec", "IVF_PQ", metric="cosine", num_partitions=2, num_sub_vectors=2)
@@ -123,7 +123,7 @@ def test_an_index_whose_entry_says_nothing_is_trained_anew_as_it_was(
     assert said["uuid"] != index.uuid
 
 
-def test_an_index_that_is_gone_is_passed_over_with_a_warning(table: pennon.LanceDataset) -> None:
+def test_missing_vector_index_files_warn_and_fall_back_to_scan(table: pennon.LanceDataset) -> None:
     right = near(table)
     table.create_index("vec", "IVF_FLAT", num_partitions=2)
     (described,) = table.describe_indices()
@@ -142,7 +142,7 @@ def test_an_index_that_is_gone_is_passed_over_with_a_warning(table: pennon.Lance
         ("bits", "is by l2, which vectors of uint8 in column 'bits' have no index of"),
     ],
 )
-def test_an_entry_that_names_a_column_of_other_vectors(
+def test_vector_index_entry_of_unfitting_column_is_unused(
     table: pennon.LanceDataset, column: str, why: str
 ) -> None:
     right = near(table)
@@ -159,7 +159,7 @@ def test_an_entry_that_names_a_column_of_other_vectors(
 
 
 @pytest.mark.parametrize("fields", [[], [3], [99], [0, 1]], ids=str)
-def test_an_entry_that_names_no_column_of_vectors(
+def test_vector_index_entry_without_vector_column_is_unused(
     table: pennon.LanceDataset, fields: list[int]
 ) -> None:
     right = near(table)
@@ -186,14 +186,16 @@ def test_an_entry_of_an_impossible_version(table: pennon.LanceDataset, number: i
     assert described.details["not_asked"].startswith(f"it is of version {number}")
 
 
-def test_fragments_that_are_not_there_are_not_covered(table: pennon.LanceDataset) -> None:
+def test_vector_index_entry_with_missing_fragments_equals_exact_search(
+    table: pennon.LanceDataset,
+) -> None:
     table.create_index("vec", "IVF_FLAT", num_partitions=2)
     right = near(table, use_index=False)
     table = with_entry(table, entry(table), fragment_ids={0, 1, 2, 77, (1 << 32) - 1})
     assert near(table, nprobes=2) == right
 
 
-def test_many_queries_are_looked_up_some_at_a_time(tmp_path: Path) -> None:
+def test_many_vector_queries_are_processed_in_batches(tmp_path: Path) -> None:
     """Each query of a PQ by dot has tables of 64 KiB: those of 3,000 would be 188 MiB."""
     rng = np.random.default_rng(3)
     table = pennon.write_dataset(vec_to_table(rng.normal(size=(300, 64))), tmp_path / "t.lance")

@@ -1,4 +1,4 @@
-"""Blocks and types: what fits is an array without a copy, what does not is an error."""
+"""Blocks and types: an array without a copy if they fit, else an error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_aligned_values_are_not_copied() -> None:
     assert assemble_as(block, pa.int64()).buffers()[1].address == block.data.address
 
 
-def test_values_at_odd_addresses_are_copied_to_even_ones() -> None:
+def test_unaligned_values_are_copied() -> None:
     data = pa.py_buffer(b"x" + np.array([1, 2, 3], "i8").tobytes()).slice(1)
     data = data if data.address % 8 else pa.py_buffer(b"xy" + data.to_pybytes()).slice(2)
     array = assemble_as(FixedWidthBlock(3, 64, data), pa.int64())
@@ -88,18 +88,18 @@ def test_offsets_too_large_for_the_type() -> None:
 
 
 @pytest.mark.parametrize("data", [b"caf\xc3\xa9", b"plain", b""])
-def test_good_text(data: bytes) -> None:
+def test_assemble_valid_utf8_text(data: bytes) -> None:
     assert assemble_as(strings(data, b"x"), pa.string()).to_pylist() == [data.decode(), "x"]
 
 
 @pytest.mark.parametrize("values", [(b"\xff",), (b"\xc3", b"\xa9"), (b"ok", b"\xed\xa0\x80")])
-def test_bad_text(values: tuple[bytes, ...]) -> None:
+def test_assemble_invalid_utf8_text_is_refused(values: tuple[bytes, ...]) -> None:
     with pytest.raises(FormatError, match=r"UTF8|UTF-8"):
         assemble_as(strings(*values), pa.string())
     assert assemble_as(strings(*values), pa.binary()).to_pylist() == list(values)
 
 
-def test_dictionaries() -> None:
+def test_assemble_dictionaries_as_values_or_indices() -> None:
     block = DictionaryBlock(4, fixed([1, 0, 2, 1], "u1"), strings(b"a", b"b"))
     assert assemble_as(block, pa.string()).to_pylist() == ["a", None, "b", "a"]
     kept = DictionaryBlock(3, fixed([1, 0, 1], "u4"), strings(b"a", b"b"))
@@ -132,12 +132,12 @@ def test_lists_and_nulls() -> None:
     assert assemble_as(AllNullBlock(2), pa.list_(pa.int32())).to_pylist() == [None, None]
 
 
-def test_wide_values_are_lists_of_narrow_ones() -> None:
+def test_assemble_wide_values_as_fixed_size_lists() -> None:
     block = FixedWidthBlock(2, 32, pa.py_buffer(np.array([1, 2, 3, 4], np.int16)))
     assert assemble_as(block, pa.list_(pa.int16(), 2)).to_pylist() == [[1, 2], [3, 4]]
 
 
-def test_extension_types_come_back() -> None:
+def test_assemble_restores_extension_types() -> None:
     tensor = pa.fixed_shape_tensor(pa.float32(), (2,))
     fields = schema_from_arrow(pa.schema([("u", pa.uuid()), ("t", tensor)])).fields
     uuids = assemble(FixedWidthBlock(1, 128, pa.py_buffer(bytes(16))), fields[0])

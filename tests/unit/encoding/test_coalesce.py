@@ -1,4 +1,4 @@
-"""Merging the requests of one round, and reading what lies close in advance."""
+"""Merging the requests of one round, and reading close bytes in advance."""
 
 from __future__ import annotations
 
@@ -46,11 +46,13 @@ class Source:
         ([(0, 4), (4, 4)], 2, [(0, 4), (4, 4)]),
     ],
 )
-def test_merge(extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]) -> None:
+def test_merge_joins_close_ranges_within_the_budget(
+    extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]
+) -> None:
     assert merge([ByteRange(*one) for one in extents], budget) == [ByteRange(*one) for one in runs]
 
 
-def test_coalesce_requests_answers_as_if_nothing_was_merged() -> None:
+def test_coalesced_requests_answer_as_single_requests() -> None:
     rounds: list[list[ByteRequest]] = [
         [ByteRange(3, 2), ByteRange(100, 3), ByteRange(0, 1)],
         [ByteRange(9, 0)],
@@ -62,7 +64,7 @@ def test_coalesce_requests_answers_as_if_nothing_was_merged() -> None:
     assert saving.asked[1:] == rounds[1:]
 
 
-def test_prefetched_reads_once_what_lies_within() -> None:
+def test_prefetched_range_answers_requests_within_it() -> None:
     gather = Gather(np.array([15, 11]), np.array([17, 12]))
     rounds: list[list[ByteRequest]] = [[ByteRange(10, 5), gather], [ByteRange(19, 1)]]
     plain, once = Source(), Source()
@@ -72,7 +74,7 @@ def test_prefetched_reads_once_what_lies_within() -> None:
     assert once.asked == [[ByteRange(10, 10)]]
 
 
-def test_prefetched_passes_on_what_does_not() -> None:
+def test_prefetched_range_forwards_requests_outside_it() -> None:
     rounds: list[list[ByteRequest]] = [[ByteRange(10, 5), ByteRange(200, 1)], [ByteRange(12, 1)]]
     source = Source()
     found = run(prefetched(ask(*rounds), ByteRange(10, 10)), source.read)
@@ -80,7 +82,7 @@ def test_prefetched_passes_on_what_does_not() -> None:
     assert source.asked == [[ByteRange(10, 10)], rounds[0]]
 
 
-def test_hull() -> None:
+def test_hull_of_close_ranges() -> None:
     assert hull([(5, 9), (2, 3)]) == ByteRange(2, 7)
     assert hull([]) is None
     assert hull([(3, 3)]) is None

@@ -42,12 +42,12 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("text", "stored"), WRITTEN)
-def test_written_by_the_oracle(text: str, stored: str) -> None:
+def test_jsonb_bytes_equal_those_of_pylance(text: str, stored: str) -> None:
     assert decode_jsonb(bytes.fromhex(stored)) == text
     assert encode_jsonb(text).hex() == stored
 
 
-def test_arrays_keep_nulls() -> None:
+def test_jsonb_arrays_round_trip_with_nulls() -> None:
     text = pa.array(['{"b": 1, "a": 2}', None])
     assert json_text(json_stored(text)).to_pylist() == ['{"a":2,"b":1}', None]
 
@@ -58,7 +58,7 @@ def test_encode_jsonb_refuses_invalid_json(text: str) -> None:
         encode_jsonb(text)
 
 
-def test_nesting_is_bounded() -> None:
+def test_jsonb_nesting_is_bounded() -> None:
     data = b"\x80\x00\x00\x00"
     for _ in range(200):
         data = b"\x80\x00\x00\x01" + (0x50000000 | len(data)).to_bytes(4, "big") + data
@@ -66,7 +66,7 @@ def test_nesting_is_bounded() -> None:
         decode_jsonb(data)
 
 
-def test_damage_is_an_error_or_a_value() -> None:
+def test_damaged_jsonb_raises_typed_error_or_decodes() -> None:
     chance = random.Random(3)
     for _, stored in WRITTEN:
         for _ in range(100):

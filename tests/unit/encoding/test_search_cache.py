@@ -1,4 +1,4 @@
-"""What readers remember of the pages of a file."""
+"""The cache of page indices of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Index:
     size_bytes: int
 
 
-def test_a_file_alone_has_a_memory_of_its_own() -> None:
+def test_search_cache_without_session_is_private() -> None:
     slot = Slot(SearchCache(), "page")
     assert slot.get() is None
     slot.put(Index(4))
@@ -21,7 +21,7 @@ def test_a_file_alone_has_a_memory_of_its_own() -> None:
     assert Slot(SearchCache(), "page").get() is None
 
 
-def test_files_that_share_a_memory_are_told_apart() -> None:
+def test_search_cache_entries_differ_by_file() -> None:
     memory = Cache(1 << 20)
     first, again, other = (SearchCache(memory, file) for file in ("a", "a", "b"))
     first.put("page", Index(4))
@@ -30,7 +30,7 @@ def test_files_that_share_a_memory_are_told_apart() -> None:
     assert memory.size_bytes == 4 + ENTRY_BYTES
 
 
-def test_a_shared_memory_that_is_gone_knows_nothing() -> None:
+def test_search_cache_of_collected_session_is_empty() -> None:
     search = SearchCache(Cache(1 << 20), "a")
     search.put("page", Index(4))
     assert search.get("page") is None

@@ -28,7 +28,7 @@ def _value(kind: pa.DataType, number: int) -> Any:
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 @pytest.mark.parametrize("start", [0, 3])
-def test_slices(kind: pa.DataType, start: int) -> None:
+def test_filter_and_take_of_slices_equal_python(kind: pa.DataType, start: int) -> None:
     values = [None if number % 5 == 4 else _value(kind, number) for number in range(20)]
     array, values = pa.array(values, kind)[start:], values[start:]
     mask = np.arange(len(values)) % 3 != 1
@@ -47,7 +47,7 @@ PLAIN = [pa.int8(), pa.uint16(), pa.float32(), pa.int64(), pa.timestamp("us"), p
 @pytest.mark.parametrize("kind", [*PLAIN, pa.bool_(), pa.string(), pa.binary(3), PAIRS], ids=str)
 @pytest.mark.parametrize("start", [0, 3])
 @pytest.mark.parametrize("has_nulls", [False, True])
-def test_rows_in_another_order(kind: pa.DataType, start: int, has_nulls: bool) -> None:
+def test_reorder_of_slices_equals_python(kind: pa.DataType, start: int, has_nulls: bool) -> None:
     values: list[Any] = [_value(kind, number) for number in range(20)]
     if kind in (pa.string(), pa.binary(3)):
         values = [f"{number:03}" for number in range(20)]

@@ -1,4 +1,4 @@
-"""What a division of decimals leaves over, in machine words, against Python's own decimals."""
+"""Remainders of decimals in machine words, against Python's own decimals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def remainders(over: Values, under: Values) -> list[Decimal | None]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_remainders_are_those_of_python(data: st.DataObject) -> None:
+def test_decimal_remainder_equals_python(data: st.DataObject) -> None:
     left, right = (data.draw(st.sampled_from(TYPES)) for _ in range(2))
     over = data.draw(st.lists(values_of(left, zero=True), max_size=8))
     under = [data.draw(values_of(right, zero=False)) for _ in over]

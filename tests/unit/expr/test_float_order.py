@@ -1,4 +1,4 @@
-"""-0.0 equals 0.0 in filters and lists; NaN equals NaN whatever its bits, and is above all numbers in order, too."""
+"""-0.0 equals 0.0 and NaN of any bits equals NaN, in filters, lists and order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ NAN = "(0.0 / 0.0)"
         "array_has(deep, make_array({}))",
     ],
 )
-def test_minus_zero_is_found_as_zero(ds: pennon.LanceDataset, condition: str, zero: str) -> None:
+def test_minus_zero_equals_zero_in_filters(
+    ds: pennon.LanceDataset, condition: str, zero: str
+) -> None:
     if "IN (" in condition and zero == "z":
         condition = condition.replace("IN ({}, 7.0)", "= {}")
     found = ds.to_table(filter=condition.replace("{}", zero))["id"].to_pylist()
@@ -90,11 +92,11 @@ def test_minus_zero_is_found_as_zero(ds: pennon.LanceDataset, condition: str, ze
         "l = nans",
     ],
 )
-def test_nan_is_found_whatever_its_bits(ds: pennon.LanceDataset, condition: str) -> None:
+def test_nan_of_any_bits_equals_nan_in_filters(ds: pennon.LanceDataset, condition: str) -> None:
     assert ds.to_table(filter=condition)["id"].to_pylist() == [1]
 
 
-def test_lists_that_are_null_equal_nothing(tmp_path: Path) -> None:
+def test_null_lists_are_not_equal(tmp_path: Path) -> None:
     lists = pa.array([None, None], pa.list_(pa.float64()))
     ds = pennon.write_dataset(pa.table({"l": lists, "m": lists}), tmp_path)
     assert ds.count_rows("l = m") == 0
@@ -121,7 +123,7 @@ def test_order_by_has_nan_at_one_end(tmp_path: Path, kind: pa.DataType, limit: i
     assert descending == [3, 1, 5, 8, 7, 0, 2, 9, 6, 4][:limit]
 
 
-def test_order_by_a_dictionary_of_floats_and_items_that_are_equal(tmp_path: Path) -> None:
+def test_order_by_dictionary_of_floats_with_equal_items(tmp_path: Path) -> None:
     items = pa.array([2.0, NEGATIVE_NAN, -0.0, 0.0, math.nan, -1.0])
     values = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4, None, 5], pa.int32()), items)
     ds = pennon.write_dataset(pa.table({"id": range(7), "x": values}), tmp_path)

@@ -89,14 +89,14 @@ def answers(expression: pc.Expression) -> pa.Array:
 
 
 @pytest.mark.parametrize("expression", AS_IN_PYARROW, ids=str)
-def test_the_same_answers(expression: Any) -> None:
+def test_arrow_expressions_equal_pyarrow(expression: Any) -> None:
     condition = from_arrow(expression, TABLE.schema)
     assert condition is not None
     assert evaluate(pickle.loads(pickle.dumps(condition)), BATCH).equals(answers(expression))
 
 
 @pytest.mark.parametrize(("expression", "text"), AS_IN_SQL, ids=str)
-def test_as_in_sql(expression: Any, text: str) -> None:
+def test_arrow_expressions_with_sql_semantics(expression: Any, text: str) -> None:
     condition = from_arrow(expression, TABLE.schema)
     assert condition is not None
     found = evaluate(condition, BATCH)
@@ -105,7 +105,7 @@ def test_as_in_sql(expression: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("expression", LEFT_TO_PYARROW, ids=str)
-def test_left_to_pyarrow(expression: Any) -> None:
+def test_unsupported_arrow_expressions_are_untranslated(expression: Any) -> None:
     assert from_arrow(expression, TABLE.schema) is None
 
 

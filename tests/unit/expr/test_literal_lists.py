@@ -1,4 +1,4 @@
-"""Long lists of literals, and those of comparisons, are taken out of the text, and mean what they would mean inside it."""
+"""Long lists of literals and comparisons are taken out of the text, with the same meaning."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_texts_mean_the_same_in_one_list_and_in_many(write: object) -> None:
 
 
 @each_seed(60)
-def test_operators_that_bind_tighter_keep_their_operands(seed: int) -> None:
+def test_literal_lists_respect_operator_precedence(seed: int) -> None:
     draw = random.Random(seed)
     *terms, last = [f"a = {number}" for number in range(FEWEST_LITERALS + draw.randrange(5))]
     before = draw.choice(["", "NOT ", "small = 3 AND ", "t = 'a = 1 OR ' OR ", "f > 0 OR ", "("])
@@ -82,14 +82,14 @@ def test_operators_that_bind_tighter_keep_their_operands(seed: int) -> None:
     assert answers(text) == answers(apart)
 
 
-def test_literal_lists_inside_a_string_are_kept() -> None:
+def test_literal_lists_inside_a_string_are_unchanged() -> None:
     inside = is_in("a", list(map(str, range(100))))
     assert take_out_lists(f"t = '{inside}'") == (f"t = '{inside}'", {})
     assert take_out_lists(f'a > 1 AND t = "{inside}"')[1] == {}
     assert take_out_lists(f"a > 1 -- {inside}")[1] == {}
 
 
-def test_a_run_is_of_one_column_whatever_its_name() -> None:
+def test_literal_runs_are_collected_per_column() -> None:
     rows = pa.record_batch({"a": [1, 9], "A": [9, 1], "x = 5": [5, 1]})
     turns = " OR ".join(f"{'aA'[n % 2]} = {n + 100}" for n in range(200)) + " OR a = 1"
     assert evaluate(parse_filter(turns, rows.schema), rows).to_pylist() == [True, False]
@@ -108,7 +108,7 @@ def test_numbers_beyond_64_bits_are_the_parsers() -> None:
     assert not any(answers(is_in("a", items)))
 
 
-def test_a_placeholder_is_no_syntax_of_callers() -> None:
+def test_literal_list_placeholder_in_user_text_is_refused() -> None:
     with pytest.raises(ExpressionError):
         parse_filter("a IN (:pennon_list_0)", ROWS.schema)
     with pytest.raises(ExpressionError):
@@ -144,7 +144,7 @@ COMPARED = [
 
 
 @pytest.mark.parametrize("text", COMPARED)
-def test_comparisons_mean_what_they_do_in_parentheses(text: str) -> None:
+def test_comparison_chains_parse_as_in_parentheses(text: str) -> None:
     assert parse_filter(text, ROWS.schema) == parse_filter(f"({text})", ROWS.schema)
 
 

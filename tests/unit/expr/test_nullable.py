@@ -1,4 +1,4 @@
-"""Whether an expression may be NULL."""
+"""Expressions that may be NULL, and those that never are."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PERHAPS = [
 
 
 @pytest.mark.parametrize("text", NEVER)
-def test_never(text: str) -> None:
+def test_expressions_that_are_never_null(text: str) -> None:
     assert not may_be_null(parse_column(text, SCHEMA), SCHEMA)
 
 
 @pytest.mark.parametrize("text", PERHAPS)
-def test_perhaps(text: str) -> None:
+def test_expressions_that_may_be_null(text: str) -> None:
     assert may_be_null(parse_column(text, SCHEMA), SCHEMA)

@@ -1,4 +1,4 @@
-"""Functions of numbers: what a count of digits may ask for."""
+"""Functions of numbers: limits of a count of digits."""
 
 from __future__ import annotations
 

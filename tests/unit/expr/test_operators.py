@@ -30,7 +30,7 @@ EXPECTED: dict[str, Callable[[float, float], bool]] = {
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 @pytest.mark.parametrize("name", EXPECTED)
-def test_floats(name: str, kind: pa.DataType) -> None:
+def test_float_comparisons_in_total_order(name: str, kind: pa.DataType) -> None:
     for x, y in product(VALUES, VALUES):
         expected = None if x is None or y is None else EXPECTED[name](x, y)
         left, right = pa.array([x], kind), pa.array([y], kind)
@@ -51,7 +51,7 @@ WHOLE = [
 
 @pytest.mark.parametrize("kind", [*WHOLE, pa.string(), pa.float32(), pa.decimal128(21, 1)], ids=str)
 @pytest.mark.parametrize("wanted", [[], [3], [0, 7, 7, 100], [5, None], [None]])
-def test_membership(kind: pa.DataType, wanted: list[int | None]) -> None:
+def test_membership_of_values_in_lists(kind: pa.DataType, wanted: list[int | None]) -> None:
     given = [None, 3, 0, None, 7, 100, 5, 6, None]
     items = _of_kind(wanted, kind)
     offsets = pa.array([0, len(items)], pa.int64())

@@ -1,4 +1,4 @@
-"""What texts mean, and what is refused; the rows themselves are compared with the oracle's."""
+"""The meaning of filter texts, and refusals; the rows themselves are compared with pylance's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows(text: str) -> list[int]:
         ("s in ('a', 'Bob') and i64 in (-4, 7.5)", [1]),
     ],
 )
-def test_literals_beyond_the_type(text: str, expected: list[int]) -> None:
+def test_filter_literals_beyond_the_column_type(text: str, expected: list[int]) -> None:
     assert rows(text) == expected
 
 
@@ -62,7 +62,7 @@ def test_literals_beyond_the_type(text: str, expected: list[int]) -> None:
         ("s2 = 'x'", [0]),
     ],
 )
-def test_beyond_the_oracle(text: str, expected: list[int]) -> None:
+def test_filter_syntax_beyond_pylance(text: str, expected: list[int]) -> None:
     assert rows(text) == expected
 
 
@@ -87,7 +87,7 @@ def test_beyond_the_oracle(text: str, expected: list[int]) -> None:
         ("timestamp '2020-01-01' - date '0001-01-01' is null", "out of bounds"),
     ],
 )
-def test_refused(text: str, error: str) -> None:
+def test_invalid_filters_are_refused(text: str, error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         parse_filter(text, BATCH.schema)
 
@@ -98,7 +98,7 @@ def test_filter_with_failing_computation_is_an_argument_error(text: str) -> None
         rows(text)
 
 
-def test_trees_pickle_and_tell_what_they_need() -> None:
+def test_parsed_condition_pickles_and_lists_its_columns() -> None:
     condition = parse_filter(
         "i64 > 1 and case when s = 'a' then true else st.x = 4 end", BATCH.schema
     )
@@ -108,7 +108,7 @@ def test_trees_pickle_and_tell_what_they_need() -> None:
     assert evaluate(again, BATCH).equals(evaluate(condition, BATCH))
 
 
-def test_columns_have_types() -> None:
+def test_parsed_column_types() -> None:
     assert parse_column("i8 + i64", BATCH.schema).type == pa.int64()
     assert parse_column("i8 / 2.0", BATCH.schema).type == pa.float64()
     assert parse_column("s || '!'", BATCH.schema).type == pa.string()
@@ -126,7 +126,9 @@ def test_columns_have_types() -> None:
         ("i < 950 and i > 948 and (s = 's949' or i / 0 = 1)", None),
     ],
 )
-def test_chains_are_evaluated_for_what_is_left(text: str, expected: list[int] | None) -> None:
+def test_condition_chain_is_evaluated_for_remaining_rows_only(
+    text: str, expected: list[int] | None
+) -> None:
     count = 1000
     batch = pa.record_batch(
         {
@@ -154,7 +156,7 @@ def rows_of(condition: Expression, batch: pa.RecordBatch) -> list[int]:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 @pytest.mark.parametrize("odd", ["x", "É", "ß☃"])
-def test_texts_of_one_byte_a_character_and_others(kind: pa.DataType, odd: str) -> None:
+def test_string_functions_on_ascii_and_other_slices(kind: pa.DataType, odd: str) -> None:
     """Slices as well: characters outside of them do not matter, those inside do."""
     texts = ["☃", "Ab", None, odd, "", "bA c", "☃☃"]
     whole = pa.record_batch({"s": pa.array(texts, kind)})

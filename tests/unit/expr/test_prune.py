@@ -102,7 +102,7 @@ def bounds_of(values: list[Any], kind: pa.DataType, *, knows: int) -> Bounds:
 
 @settings(max_examples=250, deadline=None)
 @given(text=CONDITIONS, data=st.data())
-def test_no_match_is_ruled_out(text: str, data: st.DataObject) -> None:
+def test_pruning_by_bounds_rules_out_no_match(text: str, data: st.DataObject) -> None:
     try:
         condition = parse_filter(text, SCHEMA)
     except ValueError:

@@ -79,7 +79,7 @@ def test_literals_become_dates_and_times(table: pennon.LanceDataset) -> None:
         assert table.count_rows(filter=condition) == 1, condition
 
 
-def test_numbers_that_do_not_fit_are_refused(table: pennon.LanceDataset) -> None:
+def test_time_cast_of_numbers_out_of_range_is_refused(table: pennon.LanceDataset) -> None:
     for expression in (
         "arrow_cast(t32, 'Int16')",
         "arrow_cast(d32, 'UInt8')",
@@ -113,7 +113,7 @@ def test_text_beside_a_time_of_day(table: pennon.LanceDataset, condition: str, r
 
 
 @pytest.mark.parametrize("text", ["nonsense", "25:00:00", "01:02:06.5", ""])
-def test_text_that_is_no_time_of_day_is_refused(table: pennon.LanceDataset, text: str) -> None:
+def test_invalid_time_of_day_text_is_refused(table: pennon.LanceDataset, text: str) -> None:
     """So is one with a fraction that the column cannot have."""
     with pytest.raises(ExpressionError, match=r"is no time32\[s\]"):
         table.count_rows(filter=f"t32 = '{text}'")

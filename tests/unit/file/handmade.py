@@ -1,4 +1,4 @@
-"""Data files put together by hand, for what no writer of today writes."""
+"""Data files put together by hand, for layouts that no current writer makes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Any:
     return path
 
 
-def test_read_all(path: Path) -> None:
+def test_file_reader_reads_all_rows_in_batches(path: Path) -> None:
     reader = LanceFileReader(str(path))
     assert reader.num_rows() == 1000
     assert reader.read_all().to_table().equals(TABLE)
@@ -107,13 +107,13 @@ def test_schema_from_the_first_batch(version: str | None, tmp_path: Path) -> Non
     assert reader.metadata().schema.metadata == {b"early": b"1", b"late": b"2"}
 
 
-def test_no_schema_and_no_rows_is_no_file(tmp_path: Path) -> None:
+def test_writer_without_schema_and_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="Schema is unknown"):
         LanceFileWriter(tmp_path / "f.lance").close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_block_that_fails_leaves_no_file(tmp_path: Path) -> None:
+def test_writer_block_with_exception_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(KeyError), LanceFileWriter(tmp_path / "f.lance", TABLE.schema):
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -128,7 +128,7 @@ def test_a_block_that_fails_leaves_no_file(tmp_path: Path) -> None:
         ("memory://x/a/b", ("memory://x/a", "b")),
     ],
 )
-def test_split_path(path: Path, parts: Any) -> None:
+def test_split_path_into_folder_and_name(path: Path, parts: Any) -> None:
     assert split_path(path) == parts
 
 

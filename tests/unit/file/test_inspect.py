@@ -81,7 +81,7 @@ def test_the_ranges_tile_the_file(ranges: list[NamedRange]) -> None:
         assert before.end == after.start
 
 
-def test_every_byte_has_an_owner(ranges: list[NamedRange]) -> None:
+def test_inspect_assigns_every_byte_to_a_range(ranges: list[NamedRange]) -> None:
     assert {each.kind for each in ranges} == {
         "page buffer",
         "blob values",
@@ -99,7 +99,7 @@ def test_padding_is_shorter_than_the_alignment(ranges: list[NamedRange]) -> None
     assert all(each.size_bytes < 64 for each in ranges if each.kind == "padding")
 
 
-def test_buffers_are_named_by_column_and_by_use(ranges: list[NamedRange]) -> None:
+def test_inspect_names_buffers_by_column_and_use(ranges: list[NamedRange]) -> None:
     details = [each.detail for each in ranges if each.kind == "page buffer"]
     for column, use in [
         ("number", "values"),
@@ -173,7 +173,7 @@ def test_the_chunks_of_a_page_are_damaged(tmp_path: Path) -> None:
     assert not any("unreadable" in fact for page in unread.pages for fact in page.facts)
 
 
-def test_a_gap_that_no_blob_lies_in_is_unclaimed(tmp_path: Path) -> None:
+def test_inspect_reports_gaps_without_blobs_as_unclaimed(tmp_path: Path) -> None:
     """One column's pages are hidden, so that nothing claims what they have."""
     path = tmp_path / write_ours(every_kind(), tmp_path, V2_1)
     whole = inspect_file(open_store(tmp_path).open(path.name))

@@ -114,7 +114,7 @@ def test_struct_of_struct() -> None:
     assert read(file, Rows.at(np.array([0, 2]))) == [[rows[0], rows[2]]]
 
 
-def test_empty_struct() -> None:
+def test_struct_without_fields_is_read() -> None:
     schema = pa.schema([("s", pa.struct([]))])
     file = HandFile(schema, 3, [HandColumn([HandPage(3, e.SimpleStruct())])]).open()
     assert read(file, Rows.between(1, 3)) == [[{}, {}]]
@@ -150,7 +150,7 @@ def test_lists_over_pages_of_items() -> None:
         assert read(file, Rows.at(np.array(some))) == [[LISTS[row] for row in some]]
 
 
-def test_items_that_are_not_there() -> None:
+def test_list_items_beyond_the_column_are_refused() -> None:
     offsets = HandColumn([HandPage(1, e.List(e.Flat(64, B0), 9, 8), [longs(8)])])
     made = HandFile(
         pa.schema([("l", pa.list_(pa.int32()))]), 1, [offsets, HandColumn([flat_page(1, 2)])]
@@ -176,7 +176,7 @@ def test_strings_of_early_writers_take_two_columns() -> None:
     assert read(file, Rows.between(2, 3)) == [["bar"], [b"vwxyz"], [3]]
 
 
-def test_blobs() -> None:
+def test_blobs_are_read_and_checked() -> None:
     metadata = {"lance-encoding:blob": "true"}
     schema = pa.schema([pa.field("b", pa.large_binary(), metadata=metadata)])
     encoding = e.PackedStruct((e.Flat(64, B0), e.Flat(64, B0)), B0)
@@ -197,7 +197,7 @@ def test_threads_may_share_a_file() -> None:
         assert list(pool.map(lambda _: read(file), range(50))) == [[LISTS]] * 50
 
 
-def test_rows_that_the_file_does_not_have() -> None:
+def test_read_of_rows_columns_and_buffers_out_of_range_is_refused() -> None:
     file = HandFile(NUMBERS, 2, [HandColumn([flat_page(1, 2)])]).open()
     with pytest.raises(ArgumentError, match="rows up to 3 of a file that has 2"):
         read(file, Rows.between(0, 3))
@@ -240,13 +240,13 @@ def footer(**changes: int) -> bytes:
         (footer(buffers_at=1), FormatError, "global buffer 0"),
     ],
 )
-def test_bad_footers(data: bytes, error: type[Exception], message: str) -> None:
+def test_invalid_footers_are_refused(data: bytes, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as raised:
         read(open_bytes(data))
     assert "x.lance" in str(raised.value)
 
 
-def test_every_mutant_gives_our_error_or_rows() -> None:
+def test_damaged_file_raises_typed_error_or_reads() -> None:
     data = bytes(lists_file().data)
     chance = random.Random(11)
     files = set()

@@ -1,4 +1,4 @@
-"""Data files written: bytes, pages, refusals, and nothing left behind."""
+"""Data files written: bytes, pages, refusals, and no file after a failure."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_batches_and_pages_of_any_size_hold_the_same_rows(
     assert read(store) == table().to_pydict()
 
 
-def test_slices_of_everything(store: MemoryStore) -> None:
+def test_write_of_slices_of_every_type(store: MemoryStore) -> None:
     chance = random.Random(3)
     whole = table()
     parts: list[pa.Table] = []
@@ -163,7 +163,7 @@ def test_page_is_cut_when_the_cache_is_full_and_split_when_too_long(store: Memor
     assert all(buffer.position % 64 == 0 for page in column.pages for buffer in page.buffers)
 
 
-def test_pages_of_items_end_where_pages_of_lists_end(store: MemoryStore) -> None:
+def test_item_pages_end_at_list_page_boundaries(store: MemoryStore) -> None:
     batches = [pa.record_batch({"l": pa.array([[1, 2, 3]] * 50, pa.list_(pa.int8()))})] * 6
     write(store, batches, cache_bytes=350)
     lists, items = open_container_file(store.open("f.lance")).columns()
@@ -173,13 +173,13 @@ def test_pages_of_items_end_where_pages_of_lists_end(store: MemoryStore) -> None
     assert read(store)["l"] == [[1, 2, 3]] * 300
 
 
-def test_empty_file(store: MemoryStore) -> None:
+def test_write_of_zero_rows(store: MemoryStore) -> None:
     written = write(store, [], table().schema)
     assert written.num_rows == 0
     assert read(store) == table().slice(0, 0).to_pydict()
 
 
-def test_blobs_lie_between_the_pages(store: MemoryStore) -> None:
+def test_blob_values_round_trip(store: MemoryStore) -> None:
     values = [b"x" * 100, None, b"", b"y"]
     batch = pa.record_batch([pa.array(values, pa.large_binary())], schema=pa.schema([BLOB]))
     write(store, [batch, batch])
@@ -198,7 +198,7 @@ def test_global_buffers_and_metadata(store: MemoryStore) -> None:
     assert dict(file.schema.metadata) == {"k": b"v", "late": b"yes"}
 
 
-def test_dictionaries_that_differ_by_batch(store: MemoryStore) -> None:
+def test_write_of_different_dictionaries_per_batch(store: MemoryStore) -> None:
     batches = [
         pa.record_batch({"d": pa.array([f"{b}-{i}" for i in range(100)]).dictionary_encode()}).cast(
             pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))])
@@ -209,7 +209,7 @@ def test_dictionaries_that_differ_by_batch(store: MemoryStore) -> None:
     assert read(store)["d"] == [f"{b}-{i}" for b in range(3) for i in range(100)]
 
 
-def test_joined_dictionaries_keep_no_more_items_than_they_need(store: MemoryStore) -> None:
+def test_joined_dictionaries_have_used_items_only(store: MemoryStore) -> None:
     names = pa.array([f"v{i}" for i in range(1000)])
     batches = [
         pa.record_batch({"d": pa.DictionaryArray.from_arrays(pa.array([i, None]), names)})
@@ -229,7 +229,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("array", "message"), REFUSED)
-def test_refusals_name_column_type_and_version_and_leave_nothing(
+def test_write_of_unsupported_type_names_it_and_leaves_no_file(
     store: MemoryStore, array: pa.Array, message: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=message):
@@ -237,7 +237,7 @@ def test_refusals_name_column_type_and_version_and_leave_nothing(
     assert names_in(store) == []
 
 
-def test_null_structs_in_null_lists_do_not_matter(store: MemoryStore) -> None:
+def test_null_structs_within_null_lists_are_accepted(store: MemoryStore) -> None:
     items = pa.array([{"a": 1}, None, {"a": 2}])
     lists = pa.ListArray.from_arrays(
         pa.array([0, 1, 2, 3], pa.int32()), items, mask=pa.array([False, True, False])
@@ -255,7 +255,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("columns", "message"), BAD)
-def test_batches_that_do_not_fit_give_the_file_up(
+def test_write_of_unfitting_batch_abandons_the_file(
     store: MemoryStore, columns: Any, message: str
 ) -> None:
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int64(), nullable=False)]))
@@ -274,7 +274,7 @@ def test_packed_structs_of_other_fields_are_refused(store: MemoryStore) -> None:
     assert names_in(store) == []
 
 
-def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None:
+def test_exception_in_writer_block_abandons_the_file(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
     sink = store.open_writer("f.lance")
     with pytest.raises(KeyError), create_container_file(sink, schema, V2_0):
@@ -289,7 +289,7 @@ def test_other_versions_are_refused_before_a_byte_is_written(store: MemoryStore)
     assert names_in(store) == []
 
 
-def test_held_back_rows_let_go_of_their_batches(
+def test_buffered_rows_release_their_batches(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After enough bytes, what is held back is copied: no batch stays alive for one column."""
@@ -310,7 +310,7 @@ def test_held_back_rows_let_go_of_their_batches(
     assert read(store)["narrow"] == [1] * 50
 
 
-def test_string_views_and_extension_types_are_stored_as_what_they_hold(store: MemoryStore) -> None:
+def test_string_views_and_extension_types_are_stored_as_storage_types(store: MemoryStore) -> None:
     views = pa.array(["a", None], pa.string_view())
     tensor = pa.FixedShapeTensorArray.from_storage(
         pa.fixed_shape_tensor(pa.int8(), [2]), pa.array([[1, 2], None], pa.list_(pa.int8(), 2))

@@ -1,4 +1,4 @@
-"""Pages are encoded on threads: the same bytes whatever their number, and errors reach the caller."""
+"""Pages are encoded on threads: the same bytes for any number of them, and errors reach the caller."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _written(version: FileVersion, table: pa.Table) -> bytes:
 
 
 @pytest.mark.parametrize("version", [V2_0, V2_1])
-def test_the_same_bytes_whatever_the_number_of_threads(
+def test_written_bytes_are_equal_for_any_number_of_threads(
     version: FileVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, found = _table(), set()
@@ -64,7 +64,7 @@ def test_the_same_bytes_whatever_the_number_of_threads(
     assert len(found.pop()) > 10 * threads.SMALL_COST
 
 
-def test_an_error_on_a_thread_gives_the_file_up() -> None:
+def test_encoding_error_on_a_thread_abandons_the_file() -> None:
     rows = pa.array([{"x": None if n == 29_000 else n} for n in range(_ROWS)])
     field = pa.field("p", rows.type, metadata={"packed": "true"})
     store = MemoryStore("an error on a thread")

@@ -1,4 +1,4 @@
-"""BTREE: what an index on whole numbers answers, and which pages it reads."""
+"""BTREE on whole numbers: answers, and the pages that it reads."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pages_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ],
     ids=str,
 )
-def test_some_of_the_numbers(kind: pa.DataType, tmp_path: Path) -> None:
+def test_btree_lookup_of_number_lists(kind: pa.DataType, tmp_path: Path) -> None:
     table = pa.table({"n": numbers(kind), "row": range(ROWS)})
     made = pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=7_000)
     made.create_scalar_index("n", "BTREE", zone_size=256)
@@ -91,7 +91,7 @@ def test_few_numbers_read_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert read == []  # to read the column is cheaper
 
 
-def test_many_values_read_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_btree_is_unused_for_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
     made = pennon.write_dataset(table, tmp_path / "t")
     made.create_scalar_index("n", "BTREE", zone_size=100)

@@ -1,4 +1,4 @@
-"""Kinds of indices: each is one value, and what the table knows of kinds agrees with it."""
+"""Kinds of indices: each is one value, and the table layer agrees with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_table_and_kinds_agree_on_row_ids() -> None:
     assert by_ids == {name: index(name).goes_by_row_ids for name in by_ids}
 
 
-def test_btree_names_rows_by_its_version() -> None:
+def test_btree_version_decides_row_ids_or_addresses() -> None:
     assert stores_row_ids(index("BTreeIndexDetails", 0))
     assert not stores_row_ids(index("BTreeIndexDetails", 1))
     btree = kind_called("btree")
@@ -39,7 +39,7 @@ def test_names_of_kinds_are_distinct() -> None:
     assert len({kind.details for kind in KINDS}) == len(KINDS)
 
 
-def test_kind_called_in_any_case_and_by_other_names() -> None:
+def test_kind_names_ignore_case_and_have_aliases() -> None:
     assert kind_called("fts") is kind_called("INVERTED")
     assert kind_called("LabelList") is kind_called("label_list")
     assert is_scalar_kind("zonemap")
@@ -48,7 +48,7 @@ def test_kind_called_in_any_case_and_by_other_names() -> None:
         kind_called("RTREE")
 
 
-def test_kind_of_newer_version_is_not_asked() -> None:
+def test_kind_of_newer_version_is_unknown() -> None:
     for kind in KINDS:
         assert kind_of(index(kind.details, kind.reads)) is kind
         assert kind_of(index(kind.details, kind.reads + 1)) is None

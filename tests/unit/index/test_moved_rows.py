@@ -106,7 +106,7 @@ def test_half_covered_groups_are_not_covered() -> None:
     assert covered == {3}
 
 
-def test_rows_of_a_fragment_that_was_dropped_later_are_no_error() -> None:
+def test_moved_rows_of_a_later_dropped_fragment() -> None:
     moves = MovedRows.of([ReuseVersion(1, (group({0: {0, 1}}, {5: 2}),))])
     asked = Selection.exact(rows_of([(0, 1), (7, 0)]))
     assert same(moves.selection(asked).may, rows_of([(5, 1), (7, 0)]))
@@ -115,7 +115,7 @@ def test_rows_of_a_fragment_that_was_dropped_later_are_no_error() -> None:
     assert there.tolist() == [True, False, True]
 
 
-def test_fragments_that_an_index_may_have_lost() -> None:
+def test_moved_rows_mark_doubtful_fragments_of_old_indices() -> None:
     """Those younger than a compaction that the index is older than, and those that came of such ones."""
     versions = [
         ReuseVersion(5, (group({0: {0}, 1: {0}}, {3: 2}),)),

@@ -81,7 +81,7 @@ def test_ngram_index_has_the_rows_of_each_token(
     assert index_of(ds.uri) == expected(texts, 100)
 
 
-def test_ngram_index_of_one_text_that_is_longer_than_a_run(
+def test_ngram_index_of_text_longer_than_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{BUILD}.RUN_PAIRS", 100)

@@ -70,7 +70,7 @@ def test_values_ascend_after_nulls(kind: pa.DataType, values: list[Any]) -> None
     ]
 
 
-def test_equal_values_keep_their_places() -> None:
+def test_order_of_equal_values_is_stable() -> None:
     values = pa.array([2, 1, 2, None, 1, None])
     assert order_of(values).tolist() == [3, 5, 1, 4, 0, 2]
 

@@ -1,4 +1,4 @@
-"""Where rows are after a compaction, or whether they are there at all."""
+"""Row maps: the new addresses of rows after a compaction, and removed rows."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ WHERE = {**{n: 100 + n for n in range(4)}, **{n: n - 3 for n in range(10, 15)}, 
 
 
 @given(st.lists(st.integers(0, 25)))
-def test_numbers_one_by_one(old: list[int]) -> None:
+def test_row_map_of_single_rows(old: list[int]) -> None:
     found, there = MOVES.numbers(np.array(old, np.uint64))
     assert there.tolist() == [n in WHERE for n in old]
     assert found.tolist() == [WHERE[n] for n in old if n in WHERE]
 
 
 @given(st.sets(st.integers(0, 25)))
-def test_sets_of_rows(old: set[int]) -> None:
+def test_row_map_of_row_sets(old: set[int]) -> None:
     found = MOVES.rows(RowSet.of(np.array(sorted(old), np.uint64)))
     assert found.numbers().tolist() == sorted(WHERE[n] for n in old if n in WHERE)
 
 
 @given(st.sets(st.integers(0, 25)))
-def test_one_map_after_another(old: set[int]) -> None:
+def test_row_maps_in_sequence(old: set[int]) -> None:
     later = RowMap(
         np.array([0, 5, 100, 103], np.uint64),
         np.array([2, 9, 101, 103], np.uint64),
@@ -54,19 +54,19 @@ def test_rows_of_fragments_one_after_another() -> None:
     assert there.tolist() == [True, True, True, True, False, True]
 
 
-def test_more_rows_than_there_were() -> None:
+def test_row_map_with_too_many_new_rows_is_refused() -> None:
     one = np.array([4], np.uint64)
     with pytest.raises(FormatError, match="1 rows of fragments were rewritten as 2"):
         RowMap.of_order(one, one, [7], [2])
 
 
-def test_a_map_of_nothing() -> None:
+def test_empty_row_map() -> None:
     nothing = RowMap.keeping(RowSet.of(np.empty(0, np.uint64)))
     assert nothing.rows(RowSet.of(np.array([1, 2], np.uint64))).is_empty
     assert not nothing.numbers(np.array([1, 2], np.uint64))[1].any()
 
 
-def test_rows_stay_where_they_are() -> None:
+def test_row_map_of_unmoved_rows() -> None:
     kept = RowMap.keeping(RowSet.of(np.array([4, 5, 9], np.uint64)))
     found, there = kept.numbers(np.array([9, 6, 4], np.uint64))
     assert found.tolist() == [9, 4]

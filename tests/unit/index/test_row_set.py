@@ -30,7 +30,7 @@ def members(rows: RowSet) -> set[int]:
 
 
 @given(SETS, SETS, SETS)
-def test_sets_of_rows_are_sets(a: set[int], b: set[int], c: set[int]) -> None:
+def test_row_set_operations_equal_python_sets(a: set[int], b: set[int], c: set[int]) -> None:
     x, y, z = map(row_set, (a, b, c))
     assert members(x) == a
     assert members(x.union(y, z)) == a | b | c
@@ -43,7 +43,7 @@ def test_sets_of_rows_are_sets(a: set[int], b: set[int], c: set[int]) -> None:
 
 
 @given(SETS, st.sampled_from([1, 2, 300]), st.sampled_from([0, 65_000]))
-def test_a_mask_says_what_its_set_says(a: set[int], times: int, first: int) -> None:
+def test_row_mask_equals_its_row_set(a: set[int], times: int, first: int) -> None:
     """It has bits only where ranges are many and close."""
     numbers = {first + n + MOST * time for time in range(times) for n in a}
     asked = np.arange(first - 10 if first else 0, first + MOST * times + 10, dtype=np.uint64)
@@ -61,7 +61,7 @@ def test_ranges_in_any_order_may_overlap(ranges: list[tuple[int, int]]) -> None:
     assert members(RowSet.of_ranges(starts, lasts)) == wanted
 
 
-def test_the_ends_of_64_bits() -> None:
+def test_row_set_at_the_ends_of_64_bits() -> None:
     ends = RowSet.of(np.array([0, (1 << 64) - 1], np.uint64))
     inner = ends.complement()
     assert (int(inner.starts[0]), int(inner.lasts[0])) == (1, (1 << 64) - 2)
@@ -69,14 +69,16 @@ def test_the_ends_of_64_bits() -> None:
     assert (ALL.complement().is_empty, NONE.complement().is_all) == (True, True)
 
 
-def test_all_rows_of_fragments_that_follow_one_another_are_one_range() -> None:
+def test_row_set_of_adjacent_fragments_is_one_range() -> None:
     rows = of_fragments([3, 7, 4])
     assert rows.starts.tolist() == [3 << 32, 7 << 32]
     assert rows.lasts.tolist() == [(5 << 32) - 1, (8 << 32) - 1]
 
 
 @given(SETS, SETS, SETS, SETS)
-def test_selections_say_what_is_known(a: set[int], b: set[int], c: set[int], d: set[int]) -> None:
+def test_selection_bounds_contain_the_result_of_and_or_not(
+    a: set[int], b: set[int], c: set[int], d: set[int]
+) -> None:
     """Whatever the truth between the bounds of two parts, it is between those of the whole."""
     left = Selection(row_set(a), row_set(a | b))
     right = Selection(row_set(c), row_set(c | d))

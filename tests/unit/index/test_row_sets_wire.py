@@ -52,7 +52,7 @@ def test_the_bytes_of_two_rows() -> None:
     ]
 
 
-def test_a_size_of_nothing_stands_for_all_rows_of_a_fragment() -> None:
+def test_address_set_with_zero_size_is_a_whole_fragment() -> None:
     found = parse_address_sets([bytes.fromhex("01000000 02000000 00000000")])
     assert (found.starts.tolist(), found.lasts.tolist()) == ([2 << 32], [(3 << 32) - 1])
 
@@ -74,19 +74,19 @@ def test_long_runs_take_no_memory() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(TWO_ROWS)))
-def test_bytes_that_are_cut_off_are_refused(cut: int) -> None:
+def test_truncated_row_sets_are_refused(cut: int) -> None:
     with pytest.raises(FormatError):
         parse_address_sets([TWO_ROWS[:cut]])
     with pytest.raises(FormatError):
         parse_treemap((bytes.fromhex("0100000000000000 00000000") + TWO_ROWS[12:])[:cut])
 
 
-def test_a_set_is_a_set() -> None:
+def test_row_set_of_unordered_and_repeated_rows() -> None:
     assert RowSet.of(np.array([9, 7, 7, 8], np.uint64)).starts.tolist() == [7]
 
 
 @given(ADDRESSES)
-def test_sets_are_written_as_pyroaring_reads_them(rows: set[int]) -> None:
+def test_row_sets_are_read_by_pyroaring(rows: set[int]) -> None:
     ascending = np.array(sorted(rows), np.uint64)
     treemap = serialize_treemaps(ascending, np.array([0, len(rows)]))[0].as_py()
     assert set(BitMap64.deserialize(treemap)) == rows

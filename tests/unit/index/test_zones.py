@@ -1,4 +1,4 @@
-"""Zones are cut at the same rows, however the rows come."""
+"""Zones are cut at the same rows for any batches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_zones_are_cut(sizes: list[int]) -> None:
     assert [zone.rows.tolist() for zone in zones] == [ROWS[places].tolist() for places in ZONES]
 
 
-def test_no_rows_no_zones() -> None:
+def test_cut_zones_of_zero_rows() -> None:
     assert list(cut_zones([], 8)) == []
     assert list(cut_zones([Values(pa.array([], pa.int64()), np.empty(0, np.uint64))], 8)) == []
 

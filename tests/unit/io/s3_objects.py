@@ -1,4 +1,4 @@
-"""What lies in moto's buckets, past its own way to say so, which takes long.
+"""The objects in moto's buckets, read past its slow interface.
 
 A listing of moto's describes each object to a serializer: a race of writers, who list all the time,
 would test little else.  What is listed, and in which order, is what moto knows; only the words are ours.

@@ -34,7 +34,7 @@ def test_ranges_closer_than_the_gap_become_one_request() -> None:
     assert (plan.count, plan.size_bytes) == (2, 44)
 
 
-def test_a_range_inside_of_another_does_not_cut_it() -> None:
+def test_fetch_plan_merges_a_range_within_another() -> None:
     plan = plan_fetch([ByteRange(0, 90), ByteRange(5, 2), ByteRange(95, 5)], SMALL)
     assert spans(plan.groups) == [(0, 100)]
 
@@ -68,7 +68,7 @@ def slow_answer(request: ByteRequest) -> bytes:
 
 
 @given(st.lists(REQUEST, max_size=8), st.integers(0, 500), st.integers(1, 700))
-def test_answers_equal_slices_whatever_the_limits(
+def test_fetch_answers_equal_slices_under_any_limits(
     requests: list[ByteRequest], gap: int, longest: int
 ) -> None:
     limits = FetchLimits(gap, longest, 3)
@@ -120,7 +120,7 @@ def _served(requests: list[ByteRequest], limits: FetchLimits) -> tuple[list[pa.B
     return fetcher.fetch(requests), body
 
 
-def test_ranges_that_lie_packed_are_not_copied() -> None:
+def test_fetch_of_adjacent_aligned_ranges_is_not_copied() -> None:
     limits = FetchLimits(10, 10_000, 3)
     requests: list[ByteRequest] = [gather((8, 20), (20, 20), (20, 50)), gather((9, 20), (20, 50))]
     (packed, crooked), body = _served(requests, limits)
@@ -131,7 +131,7 @@ def test_ranges_that_lie_packed_are_not_copied() -> None:
     assert crooked.to_pybytes() == BODY[9:50]
 
 
-def test_the_parts_of_a_long_range_are_put_together_as_they_come() -> None:
+def test_fetch_of_long_range_is_assembled_from_parts() -> None:
     (whole, some), _ = _served([ByteRange(3, 4000), gather((90, 95), (95, 99), (7, 9))], SMALL)
     assert whole.to_pybytes() == BODY[3:4003]
     assert some.to_pybytes() == BODY[90:99] + BODY[7:9]

@@ -1,4 +1,4 @@
-"""Which store is asked how."""
+"""Fetch limits by kind of store."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from pennon.io.limits import EXPRESS, OBJECT_STORE, THREADS_VARIABLE, WEB_SERVER
         ("http://host/t", WEB_SERVER),
     ],
 )
-def test_each_kind_of_store(uri: str, limits: object) -> None:
+def test_fetch_limits_by_kind_of_store(uri: str, limits: object) -> None:
     assert open_store(uri).limits == limits
 
 
-def test_local_stores_have_none(tmp_path: object) -> None:
+def test_local_and_memory_stores_have_no_limits(tmp_path: object) -> None:
     assert open_store(str(tmp_path)).limits is None
     assert open_store("memory://").limits is None
 
 
 @pytest.mark.parametrize(("value", "expected"), [("7", 7), ("1", 1), ("0", 8), ("-3", 8), ("x", 8)])
-def test_the_variable_of_pylance(
+def test_fetch_concurrency_of_the_environment_variable(
     value: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(THREADS_VARIABLE, value)

@@ -48,7 +48,7 @@ def test_links_out_are_read_and_not_written_through(root: Path) -> None:
 
 
 @pytest.mark.parametrize("walks", [True, False])
-def test_a_list_says_where_links_may_lead(
+def test_links_are_followed_within_trusted_places_only(
     root: Path, monkeypatch: pytest.MonkeyPatch, walks: bool
 ) -> None:
     monkeypatch.setattr(fenced, "WALKS", walks)
@@ -72,7 +72,7 @@ def test_a_list_says_where_links_may_lead(
     assert open_store(root).open("data/x").size_bytes == 5
 
 
-def test_a_link_that_comes_between_look_and_use_is_not_followed(
+def test_link_created_after_the_check_is_not_followed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder is resolved and judged; then somebody puts a link in its place."""
@@ -94,7 +94,7 @@ def test_a_link_that_comes_between_look_and_use_is_not_followed(
         open_in((str(root),), real, READ)
 
 
-def test_no_descriptor_is_left(root: Path) -> None:
+def test_fenced_open_leaks_no_descriptor(root: Path) -> None:
     strict = open_store(root, trusted=[])
     count = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):

@@ -84,7 +84,7 @@ class BusyPool:
         """Do nothing."""
 
 
-def test_files_that_come_at_once_share_the_sync_of_their_folder(
+def test_concurrent_puts_share_one_folder_sync(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 8
@@ -106,7 +106,7 @@ def test_files_that_come_at_once_share_the_sync_of_their_folder(
     assert folders == [count + 1]  # one sync, once all names were there
 
 
-def test_a_sync_that_has_started_is_not_shared_by_those_who_come_later(
+def test_folder_sync_in_progress_is_not_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(tmp_path)
@@ -130,7 +130,7 @@ def test_a_sync_that_has_started_is_not_shared_by_those_who_come_later(
     assert syncs == [folder, folder]
 
 
-def test_all_who_share_a_sync_are_told_that_it_failed(
+def test_failed_folder_sync_is_raised_to_all_its_users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pennon.io.durable.pool", BusyPool)
@@ -171,7 +171,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int) -> 
 
 @pytest.mark.parametrize("name", ["write", "fsync", "link", "replace", "open", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
-def test_any_failing_step_leaves_no_torn_file_and_is_typed(
+def test_failed_write_step_raises_typed_error_and_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
 ) -> None:
     body = bytes(1_000_000)
@@ -207,7 +207,7 @@ def test_without_hard_links_a_commit_is_refused(
     assert files(store) == []
 
 
-def test_a_link_whose_answer_was_lost_is_a_success(
+def test_put_if_absent_with_lost_link_answer_succeeds(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.link
@@ -229,7 +229,7 @@ def test_a_lost_race_leaves_the_winner_and_no_temporary(store: LocalStore) -> No
     assert store.open(MANIFEST).read([ByteRange(0, 5)])[0].to_pybytes() == b"first"
 
 
-def test_an_unfinished_file_has_a_name_that_readers_ignore(store: LocalStore) -> None:
+def test_unfinished_file_has_a_temporary_name(store: LocalStore) -> None:
     writer = store.open_writer("_versions/1.manifest")
     writer.write(bytes(1_000_000))
     (path,) = files(store)
@@ -254,7 +254,7 @@ for version in range(60):
 """
 
 
-def test_of_processes_that_race_exactly_one_wins_each_name(store: LocalStore) -> None:
+def test_put_if_absent_has_one_winner_among_processes(store: LocalStore) -> None:
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", RACE, store.root, str(number)],
@@ -312,7 +312,7 @@ def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "data" / "x").read_bytes() == b"1"
 
 
-def test_folders_and_pipes_are_no_objects(store: LocalStore) -> None:
+def test_folders_and_pipes_are_not_objects(store: LocalStore) -> None:
     store.put("data/x", b"1")
     os.mkfifo(f"{store.root}/data/pipe")
     for path in ("data", "data/pipe", "data/x/y"):
@@ -326,7 +326,7 @@ def test_folders_and_pipes_are_no_objects(store: LocalStore) -> None:
         store.delete("data")
 
 
-def test_names_may_be_as_long_as_the_system_takes(store: LocalStore) -> None:
+def test_file_names_up_to_the_system_limit(store: LocalStore) -> None:
     store.put("ü" * 127, b"1")
     assert files(store) == ["ü" * 127]
     with pytest.raises(StoreError, match="too long"):
@@ -380,7 +380,7 @@ def _in_child(run: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def test_a_forked_child_that_gives_up_leaves_the_parents_file(store: LocalStore) -> None:
+def test_abort_in_forked_child_keeps_the_file_of_the_parent(store: LocalStore) -> None:
     writer = store.open_writer("data/x")
     writer.write(b"a" * (20 << 20))  # so much that a sync is under way on another thread
     assert _in_child(writer.abort) == 0
@@ -388,7 +388,7 @@ def test_a_forked_child_that_gives_up_leaves_the_parents_file(store: LocalStore)
     assert store.open("data/x").size_bytes == 20 << 20
 
 
-def test_a_forked_child_does_not_finish_the_parents_file(store: LocalStore) -> None:
+def test_close_in_forked_child_does_not_finish_the_file(store: LocalStore) -> None:
     writer = store.open_writer("x")
     writer.write(b"parent")
     assert _in_child(writer.close) == 1
@@ -397,7 +397,7 @@ def test_a_forked_child_does_not_finish_the_parents_file(store: LocalStore) -> N
     assert store.read_whole("x").to_pybytes() == b"parent's"
 
 
-def test_a_writer_that_nobody_holds_leaves_no_file(store: LocalStore) -> None:
+def test_collected_writer_removes_its_temporary_file(store: LocalStore) -> None:
     store.put("there", b"")
     writer = store.open_writer("x")
     writer.write(b"bytes")
@@ -408,7 +408,7 @@ def test_a_writer_that_nobody_holds_leaves_no_file(store: LocalStore) -> None:
 
 
 @pytest.mark.parametrize("step", ["open", "fsync", "link"])
-def test_an_interrupt_behind_any_step_leaves_no_temporary(
+def test_interrupted_write_step_leaves_no_temporary_file(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """The step was done, and its answer is lost with the interrupt."""
@@ -426,13 +426,13 @@ def test_an_interrupt_behind_any_step_leaves_no_temporary(
         assert not _temporaries(store)
 
 
-def test_a_place_that_nobody_can_make_a_folder_in_is_a_typed_error() -> None:
+def test_put_in_uncreatable_folder_raises_store_error() -> None:
     with pytest.raises(StoreError, match="create"):
         LocalStore("/proc/pennon.lance", "/proc/pennon.lance").put("x", b"")
 
 
 @pytest.mark.parametrize("made", [["t.lance"], ["t.lance", "t.lance/data"]])
-def test_a_folder_that_another_process_makes_at_the_same_time_is_used(
+def test_put_with_concurrently_created_folder_succeeds(
     store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[str]
 ) -> None:
     mkdir = os.mkdir

@@ -43,7 +43,7 @@ def spy(tmp_path: Path) -> Spy:
     return mapping
 
 
-def test_maps_are_counted_as_long_as_they_live(tmp_path: Path) -> None:
+def test_mapped_bytes_count_live_maps(tmp_path: Path) -> None:
     gc.collect()
     before = mapped_bytes()
     mapping = mapping_of(tmp_path / "x", 1000)
@@ -65,7 +65,7 @@ def test_mapping_is_readable_after_forget(tmp_path: Path) -> None:
             mapping.forget(position, size)
 
 
-def test_the_oldest_ranges_are_given_back(spy: Spy) -> None:
+def test_map_budget_releases_the_oldest_ranges(spy: Spy) -> None:
     resident = Resident(3 * TOUCH_BYTES)
     for start in range(5):
         resident.touch(spy, start * 10, start * 10 + 10, 10)
@@ -88,7 +88,7 @@ def test_map_budget_forgets_scattered_ranges_once(spy: Spy) -> None:
     assert spy.forgotten == [(0, MIB), (10, MIB - 10)]
 
 
-def test_within_the_budget_nothing_is_given_back(spy: Spy) -> None:
+def test_map_budget_with_room_releases_no_ranges(spy: Spy) -> None:
     resident = Resident(mapped_bytes())
     for _ in range(100):
         resident.touch(spy, 0, MIB, MIB)
@@ -96,7 +96,7 @@ def test_within_the_budget_nothing_is_given_back(spy: Spy) -> None:
     assert spy.forgotten == []
 
 
-def test_of_long_ranges_half_the_budget_is_kept_and_places_stay(spy: Spy) -> None:
+def test_map_budget_releases_long_ranges_before_short_ones(spy: Spy) -> None:
     resident = Resident(3 * LONG_BYTES)
     resident.touch(spy, 0, 10, 10)
     ranges = [(number * LONG_BYTES, LONG_BYTES) for number in range(1, 4)]
@@ -105,7 +105,7 @@ def test_of_long_ranges_half_the_budget_is_kept_and_places_stay(spy: Spy) -> Non
     assert spy.forgotten == ranges[:2]
 
 
-def test_a_range_that_is_touched_again_is_counted_once(spy: Spy) -> None:
+def test_map_budget_counts_repeated_ranges_once(spy: Spy) -> None:
     resident = Resident(8 * TOUCH_BYTES)
     for _ in range(3):
         for start in (0, 2 * TOUCH_BYTES):
@@ -162,7 +162,7 @@ print(most)
 """
 
 
-def test_scans_of_large_files_stay_within_the_budget_also_after_takes(tmp_path: Path) -> None:
+def test_scans_of_large_files_stay_within_the_map_budget(tmp_path: Path) -> None:
     for name in "ab":
         with (tmp_path / name).open("wb") as sparse:
             sparse.truncate(256 * MIB)

@@ -56,7 +56,9 @@ def test_sparse_read_thresholds() -> None:
     assert not is_sparse(100, 100 + 8 * MIB, 2 * MIB + 1)
 
 
-def test_rows_far_apart_touch_no_map(reader: ObjectReader, touched: list[tuple[int, int]]) -> None:
+def test_distant_rows_are_read_without_the_map(
+    reader: ObjectReader, touched: list[tuple[int, int]]
+) -> None:
     assert rows_of(reader) == rows_of(reader, SparseRead) == ROWS
     assert not touched
     near = Gather(STARTS[:2], STARTS[:2] + 100)
@@ -64,7 +66,7 @@ def test_rows_far_apart_touch_no_map(reader: ObjectReader, touched: list[tuple[i
     assert touched == [(10, 5100)]
 
 
-def test_the_map_has_a_file_whose_name_is_gone(
+def test_deleted_or_replaced_file_is_read_from_the_map(
     reader: ObjectReader, path: Path, touched: list[tuple[int, int]]
 ) -> None:
     path.unlink()
@@ -74,13 +76,13 @@ def test_the_map_has_a_file_whose_name_is_gone(
     assert len(touched) == 2
 
 
-def test_a_file_that_was_cut_short_is_damaged(reader: ObjectReader, path: Path) -> None:
+def test_truncated_file_is_refused(reader: ObjectReader, path: Path) -> None:
     os.truncate(path, 2 * MIB)
     with pytest.raises(FormatError, match="ends before"):
         rows_of(reader)
 
 
-def test_no_descriptor_is_kept(reader: ObjectReader, path: Path) -> None:
+def test_pread_leaks_no_descriptor(reader: ObjectReader, path: Path) -> None:
     descriptors = Path("/proc/self/fd")
     before = len(list(descriptors.iterdir()))
     assert rows_of(reader) == ROWS

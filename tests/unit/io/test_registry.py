@@ -31,7 +31,7 @@ def test_the_scheme_chooses_the_store(uri: str, kind: type[Store]) -> None:
     assert store.uri == uri
 
 
-def test_path_objects_are_places(tmp_path: Path) -> None:
+def test_open_store_of_a_path_object(tmp_path: Path) -> None:
     assert open_store(tmp_path).uri == str(tmp_path)
 
 
@@ -48,7 +48,7 @@ def test_memory_is_shared_by_name_within_a_process() -> None:
     assert list(open_store("memory://other-name/t").list("")) == []
 
 
-def test_memory_without_a_name_is_private_but_can_be_opened_again() -> None:
+def test_unnamed_memory_store_is_private_and_reopened_by_uri() -> None:
     first, second = open_store("memory://"), open_store("memory://")
     first.put("a", b"1")
     assert list(second.list("")) == []

@@ -29,14 +29,14 @@ def test_messages_of_a_store_show_no_secret() -> None:
     assert masked("first line\nsecond line", ()) == "first line"
 
 
-def test_an_endpoint_of_http_names_the_option_that_allows_it() -> None:
+def test_http_endpoint_error_suggests_allow_http() -> None:
     error = ValueError("Generic S3 error: GET http://localhost:1/b - HTTP error: builder error")
     found = translate(error, "x", ())
     assert isinstance(found, StoreError)
     assert "allow_http='true'" in str(found)
 
 
-def test_a_misspelt_storage_option_says_which_was_meant() -> None:
+def test_misspelt_storage_option_warning_suggests_the_nearest() -> None:
     known = {"endpoint", "aws_region"}
     with pytest.warns(UserWarning, match=r"'endpoin' is not known .*did you mean 'endpoint'\?"):
         parse_options({"endpoin": "http://x"}, lambda key, _: key in known)

@@ -1,4 +1,4 @@
-"""Servers that throttle, fail for a moment, or hang up: waited out, within a deadline, then told."""
+"""Servers that throttle, fail for a moment, or hang up: retries within a deadline, then errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_moment_of_trouble_is_waited_out(
     assert len(web.requests) == 4
 
 
-def test_a_server_that_throttles_half_of_what_it_is_asked(web: WebServer) -> None:
+def test_throttled_requests_of_one_round_are_retried(web: WebServer) -> None:
     """Requests of one round are retried each by itself; none is lost, none answers for another."""
     web.faults = [503, 429, RESET, HALF, 429, 503, 503]
     starts = np.arange(0, 300_000, 3000, dtype=np.int64)[::-1]
@@ -53,9 +53,7 @@ def test_a_server_that_throttles_half_of_what_it_is_asked(web: WebServer) -> Non
 
 
 @pytest.mark.parametrize("fault", [429, 503, RESET, HALF])
-def test_trouble_that_lasts_is_told_when_the_deadline_is_over(
-    web: WebServer, fault: int | str
-) -> None:
+def test_lasting_server_errors_are_raised_at_the_deadline(web: WebServer, fault: int | str) -> None:
     web.faults = [fault] * 1000
     reader = web.open(client_retry_timeout="1", client_max_retries="1000").open("x", len(BODY))
     begun = time.monotonic()
@@ -66,7 +64,7 @@ def test_trouble_that_lasts_is_told_when_the_deadline_is_over(
     assert len(web.requests) < 100, "it waits longer every time"
 
 
-def test_no_more_retries_than_allowed(web: WebServer) -> None:
+def test_requests_stop_at_the_retry_limit(web: WebServer) -> None:
     web.faults = [503] * 1000
     with pytest.raises(StoreError):
         web.open(client_max_retries="2").open("x")
@@ -81,7 +79,7 @@ def test_http_client_errors_are_not_retried(web: WebServer, status: int) -> None
     assert len(web.requests) == 1
 
 
-def test_a_server_that_knows_no_ranges_is_refused(web: WebServer) -> None:
+def test_server_without_range_requests_is_refused(web: WebServer) -> None:
     web.knows_ranges = False
     with pytest.raises(LanceError, match="ange"):
         web.open().open("x", len(BODY)).read([ByteRange(5, 10)])
@@ -112,7 +110,7 @@ def test_writing_waits_throttling_out(s3: Any, bucket_store: Store, verb: str, s
 
 
 @pytest.mark.parametrize("size", [300_000, 20_000_000])
-def test_an_upload_whose_answers_are_lost_is_whole(s3: Any, bucket_store: Store, size: int) -> None:
+def test_upload_with_lost_answers_is_complete(s3: Any, bucket_store: Store, size: int) -> None:
     """Every third request does its work, and its answer is a 500."""
     count = [0]
 
@@ -131,9 +129,7 @@ def test_an_upload_whose_answers_are_lost_is_whole(s3: Any, bucket_store: Store,
     assert bucket_store.read_whole("data/x").to_pybytes() == body
 
 
-def test_a_name_that_is_taken_by_our_own_lost_put_is_not_a_plain_failure(
-    s3: Any, bucket_store: Store
-) -> None:
+def test_put_if_absent_with_lost_answer_raises_already_exists(s3: Any, bucket_store: Store) -> None:
     """Whoever commits looks whose manifest it is; see `pennon.table.commit.put_manifest`."""
     bucket_store.put_if_absent("_versions/1.manifest", b"0")
     lost = [1]

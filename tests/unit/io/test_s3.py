@@ -34,9 +34,7 @@ SECRET = "c0nfidential-key"
 BODY = np.random.default_rng(5).integers(0, 256, 20_000_000, np.uint8).tobytes()
 
 
-def test_opening_costs_one_request_and_none_if_the_size_is_known(
-    s3: Any, bucket_store: Store
-) -> None:
+def test_open_makes_one_request_or_none_with_known_size(s3: Any, bucket_store: Store) -> None:
     bucket_store.put("data/x", b"0123456789")
     s3.requests.clear()
     assert bucket_store.open("data/x").size_bytes == 10
@@ -48,9 +46,7 @@ def test_opening_costs_one_request_and_none_if_the_size_is_known(
     assert [sent for _, _, sent in s3.requests] == ["bytes=0-6"]
 
 
-def test_a_large_object_goes_up_in_parts_and_comes_down_in_parts(
-    s3: Any, bucket_store: Store
-) -> None:
+def test_large_object_is_uploaded_and_read_in_parts(s3: Any, bucket_store: Store) -> None:
     with bucket_store.open_writer("data/x") as writer:
         for start in range(0, len(BODY), 1_000_003):
             writer.write(BODY[start : start + 1_000_003])
@@ -65,7 +61,7 @@ def test_a_large_object_goes_up_in_parts_and_comes_down_in_parts(
     assert len(s3.requests) == 3
 
 
-def test_a_server_that_ignores_the_condition_is_refused(
+def test_server_without_conditional_put_is_refused(
     s3: Any, bucket_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forget(environ: dict[str, Any], _: object) -> None:
@@ -96,7 +92,7 @@ def test_a_store_is_put_to_the_test_once(
     ]
 
 
-def test_a_store_told_to_have_no_conditional_put_is_refused(s3: Any) -> None:
+def test_put_if_absent_with_conditional_put_disabled_is_refused(s3: Any) -> None:
     store = open_store("s3://bucket/u.lance", {**s3.options, "aws_conditional_put": "disabled"})
     with pytest.raises(UnsupportedError):
         store.put_if_absent("_versions/1.manifest", b"1")
@@ -137,7 +133,7 @@ def test_a_lost_answer_to_a_commit_is_never_reported_as_a_clean_failure(
     assert reader.read([ByteRange(0, 4)])[0].to_pybytes() == b"mine"
 
 
-def test_a_body_shorter_than_asked_is_never_decoded(s3: Any, bucket_store: Store) -> None:
+def test_short_response_body_is_refused(s3: Any, bucket_store: Store) -> None:
     bucket_store.put("data/x", b"0123")
     with pytest.raises(StoreError, match="4 of 9 bytes"):
         bucket_store.open("data/x", 9).read([ByteRange(0, 9)])
@@ -145,7 +141,7 @@ def test_a_body_shorter_than_asked_is_never_decoded(s3: Any, bucket_store: Store
         bucket_store.open("data/none", 9).read([ByteRange(0, 9)])
 
 
-def test_no_error_no_repr_shows_a_secret(s3: Any, bucket_store: Store) -> None:
+def test_s3_errors_and_reprs_hide_secrets(s3: Any, bucket_store: Store) -> None:
     options = {
         **s3.options,
         "client_max_retries": "0",
@@ -178,14 +174,14 @@ def test_no_error_no_repr_shows_a_secret(s3: Any, bucket_store: Store) -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_unknown_options_are_named_and_left_out(s3: Any) -> None:
+def test_unknown_storage_options_warn_and_are_ignored(s3: Any) -> None:
     store = open_store("s3://bucket/o.lance", {**s3.options, "aws_regoin": "x"})
     with pytest.warns(UserWarning, match="aws_regoin"):
         store.put("x", b"1")
     assert pickle.loads(pickle.dumps(store)).open("x").size_bytes == 1
 
 
-def test_a_number_that_is_none_is_refused(s3: Any) -> None:
+def test_storage_option_with_invalid_number_is_refused(s3: Any) -> None:
     store = open_store("s3://bucket/o.lance", {**s3.options, "client_max_retries": "many"})
     with pytest.raises(ArgumentError, match="client_max_retries"):
         store.open("x")
@@ -240,7 +236,7 @@ def test_children_read_a_table_in_a_bucket_at_once(
         thread.join()
 
 
-def test_a_library_that_cannot_be_loaded_again_is_an_error(
+def test_remote_store_after_fork_without_reload_is_refused(
     bucket_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket_store.put("data/x", b"0123")
@@ -298,7 +294,7 @@ def test_a_plain_http_server_is_read_only(s3: Any, bucket_store: RemoteStore) ->
         ("s3://b/t", {"expires_at_millis": "1", "download_retry_count": "3"}),
     ],
 )
-def test_every_cloud_takes_the_keys_of_pylance(
+def test_storage_options_of_pylance_are_accepted_by_every_cloud(
     uri: str, options: dict[str, str], recwarn: pytest.WarningsRecorder
 ) -> None:
     client, parsed = connect(parse_uri(uri), tuple(options.items()))

@@ -1,4 +1,4 @@
-"""What lies in the end that was read is not asked for again, and is the same."""
+"""A reader with a known end: ranges within it make no requests, and are the same bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def gather(*ranges: tuple[int, int]) -> Gather:
         (Gather(np.empty(0, np.int64), np.empty(0, np.int64)), b"", 0),
     ],
 )
-def test_ranges(
+def test_known_end_reader_reads_ranges(
     counted: CountingStore, reader: KnownEnd, request_: ByteRequest, expected: bytes, asked: int
 ) -> None:
     assert [found.to_pybytes() for found in reader.read([request_])] == [expected]
@@ -87,13 +87,13 @@ def test_tail_reader_refuses_ranges_outside_the_object(
         reader.read([request_])
 
 
-def test_a_gather_cannot_multiply_a_small_object(reader: KnownEnd) -> None:
+def test_gather_of_repeated_ranges_above_the_limit_is_refused(reader: KnownEnd) -> None:
     starts = np.full(1 << 20, FIRST, np.int64)
     with pytest.raises(TooLargeError):
         reader.read([Gather(starts, starts + 324)])
 
 
-def test_it_pickles() -> None:
+def test_known_end_reader_pickles() -> None:
     memory = MemoryStore(uuid.uuid4().hex)
     memory.put("x", BODY)
     inner = memory.open("x")

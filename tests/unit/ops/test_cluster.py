@@ -1,4 +1,4 @@
-"""Clustering without Spark: the order of rows, and what a sample, blocks and files make of a table."""
+"""Clustering without Spark: the order of rows, samples, blocks and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cluster(uri: str, columns: list[str], *, curved: bool, **options: Any) -> No
 @pytest.mark.parametrize(
     ("version", "stable"), [("2.0", True), ("2.1", False), ("2.1", True), ("2.2", False)]
 )
-def test_rows_ids_and_versions_stay_and_files_are_narrower(
+def test_clustering_keeps_row_ids_and_versions_in_narrower_files(
     version: Any, stable: bool, tmp_path: Path
 ) -> None:
     uri = str(tmp_path / "t.lance")
@@ -91,7 +91,7 @@ def test_rows_ids_and_versions_stay_and_files_are_narrower(
     assert keys == sorted(keys, key=lambda row: (row["b"] is not None, row["b"] or 0, row["time"]))
 
 
-def test_blobs_go_with_their_rows(tmp_path: Path) -> None:
+def test_clustering_moves_blobs_with_their_rows(tmp_path: Path) -> None:
     uri = str(tmp_path / "blobs.lance")
     field = pennon.blob_field("image")
     images = pennon.blob_array([bytes([n]) * 10 if n % 3 else None for n in range(100)])
@@ -130,7 +130,7 @@ def test_a_curve_takes_the_bits_of_quantiles_in_turns() -> None:
     assert last == {(2, 2), (2, 3), (3, 2), (3, 3)}
 
 
-def test_nulls_come_first_and_floats_are_in_total_order() -> None:
+def test_clustering_keys_order_nulls_first_and_floats_totally() -> None:
     values = [1.0, None, float("nan"), -0.0, float("-inf"), 0.0]
     keys = keys_of({"x": values}, curved=False)
     points = keys.take([1, 4, 3, 5, 0, 2])

@@ -1,4 +1,4 @@
-"""Who commits: one module makes the options of a commit, and the door to operations offers them all."""
+"""Options of a commit are made in one module, and `pennon.ops` exports every operation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_one_module_makes_the_options_of_a_commit() -> None:
     assert {name for name in found if not name.startswith(OWN_ROOM)} == {"ops/commit.py"}
 
 
-def test_the_door_offers_what_the_type_checker_sees() -> None:
+def test_ops_exports_equal_their_type_checking_imports() -> None:
     tree = ast.parse(Path(ops.__file__).read_text())
     typed = {
         alias.name: node.module

@@ -49,7 +49,7 @@ def _written(uri: Path, version: str, **options: Any) -> Any:
         *(("0.1", V2_2), ("2.1", V2_2), ("2.2", V0_1), ("2.2", V2_0)),
     ],
 )
-def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> None:
+def test_convert_keeps_rows_and_schema(version: str, to: FileVersion, tmp_path: Path) -> None:
     old = _written(tmp_path, version)
     manifest = convert(plan_convert(open_store(tmp_path), to))
     new = pennon.dataset(tmp_path)
@@ -65,7 +65,7 @@ def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> 
     new.validate()
 
 
-def test_deleted_rows_are_gone(tmp_path: Path) -> None:
+def test_convert_removes_deleted_rows(tmp_path: Path) -> None:
     _written(tmp_path, "0.1")
     store = open_store(tmp_path)
     head = read_manifest(store)
@@ -83,7 +83,7 @@ def test_deleted_rows_are_gone(tmp_path: Path) -> None:
     assert all(f.deletion_file() is None for f in new.get_fragments())
 
 
-def test_tasks_pickle_and_their_order_does_not_count(tmp_path: Path) -> None:
+def test_convert_tasks_pickle_and_run_in_any_order(tmp_path: Path) -> None:
     _written(tmp_path, "0.1")
     task = pickle.loads(pickle.dumps(plan_convert(open_store(tmp_path), V2_1)))
     made = {number: task.run(number) for number in reversed(range(task.count))}
@@ -102,7 +102,7 @@ def test_convert_conflicts_with_a_concurrent_append(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).data_storage_version == "0.1"
 
 
-def test_no_rows(tmp_path: Path) -> None:
+def test_convert_of_empty_table(tmp_path: Path) -> None:
     pennon.write_dataset(TABLE.slice(0, 0), tmp_path, data_storage_version="0.1")
     convert(plan_convert(open_store(tmp_path), V2_1))
     assert pennon.dataset(tmp_path).data_storage_version == "2.1"
@@ -116,7 +116,7 @@ def test_convert_to_0_1_warns_of_lost_nulls(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).to_table()["a"].to_pylist() == [1, 0]
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_convert_to_unsupported_version_is_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     pennon.write_dataset(pa.table({"a": pa.array([{}], pa.struct([]))}), tmp_path)
     with pytest.raises(UnsupportedError, match=r"2\.3 cannot be written yet"):
@@ -150,7 +150,7 @@ MAPS = pa.table(
 
 
 @pytest.mark.parametrize("down", [V2_0, V2_1])
-def test_maps_become_marked_lists_and_maps_again(down: FileVersion, tmp_path: Path) -> None:
+def test_convert_of_maps_to_marked_lists_and_back(down: FileVersion, tmp_path: Path) -> None:
     table = MAPS.drop_columns(["s"]) if down == V2_0 else MAPS  # NULL structs
     pennon.write_dataset(table, tmp_path, data_storage_version="2.2", max_rows_per_file=3)
     dataset = pennon.dataset(tmp_path)
@@ -178,7 +178,7 @@ IDS = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
 
 
 @pytest.mark.parametrize("to", [V2_0, V2_1])
-def test_stable_row_ids_and_versions_of_rows_stay(to: FileVersion, tmp_path: Path) -> None:
+def test_convert_keeps_stable_row_ids_and_row_versions(to: FileVersion, tmp_path: Path) -> None:
     old = _written(tmp_path, "2.0", enable_stable_row_ids=True)
     old.delete("n % 7 = 3")
     old.update({"t": "'changed'"}, where="n BETWEEN 250 AND 420")

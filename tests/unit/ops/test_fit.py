@@ -144,7 +144,7 @@ WRITTEN_AGAIN: Final = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_required_fields_of_a_null_struct_are_written_again(
+def test_operations_rewrite_null_structs_with_required_fields(
     tmp_path: Path, version: str, change: str
 ) -> None:
     """Every operation that writes what it read keeps a NULL struct, whatever is required in it."""
@@ -160,9 +160,7 @@ def test_required_fields_of_a_null_struct_are_written_again(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_required_field_of_a_struct_that_is_there_refuses_null(
-    tmp_path: Path, version: str
-) -> None:
+def test_required_field_refuses_null_within_present_struct(tmp_path: Path, version: str) -> None:
     """A NULL in a struct that is not NULL is refused, beside one whose struct is NULL."""
     fields = [pa.field("x", pa.float64(), nullable=False)]
     mask = pa.array([True, False])

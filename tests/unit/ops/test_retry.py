@@ -39,7 +39,7 @@ class Losing:
         return "done"
 
 
-def test_the_first_attempt_is_on_the_given_version_and_others_on_the_newest(
+def test_retry_begins_on_the_given_version_then_uses_the_newest(
     snapshot: Snapshot,
 ) -> None:
     work = Losing(2)
@@ -49,14 +49,14 @@ def test_the_first_attempt_is_on_the_given_version_and_others_on_the_newest(
 
 
 @pytest.mark.parametrize("retries", [0, 3])
-def test_retries_end(snapshot: Snapshot, retries: int) -> None:
+def test_retry_raises_after_the_last_attempt(snapshot: Snapshot, retries: int) -> None:
     work = Losing(99)
     with pytest.raises(RetryableConflict, match=f"attempt {retries + 1}.*after {retries + 1}"):
         with_retries(work, snapshot, retries, sleep=work.slept.append)
     assert len(work.slept) == retries
 
 
-def test_no_attempt_begins_after_the_deadline(snapshot: Snapshot) -> None:
+def test_retry_stops_at_the_deadline(snapshot: Snapshot) -> None:
     work = Losing(99)
     times = iter([0.0, 5.0, 11.0])
     with pytest.raises(RetryableConflict):
@@ -71,7 +71,7 @@ def test_no_attempt_begins_after_the_deadline(snapshot: Snapshot) -> None:
     assert len(work.versions) == 2
 
 
-def test_other_errors_go_through(snapshot: Snapshot) -> None:
+def test_retry_raises_other_errors_at_once(snapshot: Snapshot) -> None:
     def fail(_: Snapshot) -> None:
         message = "never"
         raise IncompatibleConflict(message)

@@ -42,11 +42,11 @@ class Squares:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
-def test_results_come_in_order(count: int) -> None:
+def test_run_tasks_returns_results_in_order(count: int) -> None:
     assert run_tasks(Squares(), count, what="squares") == [n * n for n in range(count)]
 
 
-def test_no_more_run_than_there_are_threads() -> None:
+def test_run_tasks_runs_at_most_one_task_per_thread() -> None:
     task = Squares()
     run_tasks(task, 200, what="squares", threads=3)
     assert task.most <= 3
@@ -74,7 +74,7 @@ class Writers:
         self.ended.append(sum(range(2_000_000)))
 
 
-def test_behind_a_failure_nothing_goes_on() -> None:
+def test_run_tasks_stops_after_a_failure() -> None:
     task = Writers()
     with pytest.raises(ValueError, match="0"):
         run_tasks(task, 2, what="writers", threads=2)
@@ -105,7 +105,7 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "quiet" not in terminal.getvalue()
 
 
-def test_tasks_in_0_1_give_one_warning_per_operation(tmp_path: Path) -> None:
+def test_data_loss_at_0_1_warns_once_per_operation(tmp_path: Path) -> None:
     """Of all tasks of an operation, with the counts of all."""
     data = pa.table({"k": list(range(12)), "v": [None, 1, 2] * 4, "t": ["", "x", None] * 4})
     with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,4 @@
-"""Answers of tasks come back from their bytes as they were; other bytes are a FormatError, or an answer."""
+"""Results of tasks round-trip as bytes; other bytes are a FormatError, or a result."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def answers(snapshot: Snapshot) -> list[tuple[Any, Any]]:
     ]
 
 
-def test_answers_come_back_as_they_were(snapshot: Snapshot) -> None:
+def test_task_results_round_trip_as_bytes(snapshot: Snapshot) -> None:
     for task, answer in answers(snapshot):
         assert task.from_bytes(task.to_bytes(answer)) == answer, type(task).__name__
 
 
-def test_damaged_answers_raise_format_error_or_give_an_answer(snapshot: Snapshot) -> None:
+def test_damaged_task_results_raise_format_error_or_parse(snapshot: Snapshot) -> None:
     chance, refused = random.Random(5), 0
     for task, answer in answers(snapshot):
         whole = task.to_bytes(answer)
@@ -111,14 +111,14 @@ def test_a_pickle_is_refused(snapshot: Snapshot) -> None:
             task.from_bytes(pickled)
 
 
-def test_a_bin_that_was_not_planned_is_refused(snapshot: Snapshot) -> None:
+def test_compaction_result_of_unplanned_bin_is_refused(snapshot: Snapshot) -> None:
     task = plan_compact(snapshot, CompactOptions(target_rows_per_fragment=1000))
     message = task.to_bytes(task.run(0))
     with pytest.raises(FormatError, match="begins with fragment 0; there is none"):
         replace(task, bins=task.bins[1:]).from_bytes(message)
 
 
-def test_a_fragment_id_that_no_address_holds_is_refused() -> None:
+def test_removal_with_fragment_id_above_32_bits_is_refused() -> None:
     message = serialize_removals([Removal(FragmentId(1 << 40), 1, None)])
     with pytest.raises(FormatError, match="does not fit a row address"):
         parse_removals(message)

@@ -1,4 +1,4 @@
-"""The vectors that an index is trained on: some of all, wherever they lie."""
+"""The sample of vectors that an index is trained on is drawn from all rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS, DIM = 4000, 4
 
 
 @pytest.mark.parametrize("nulls", [0.0, 0.7], ids=["rows at random", "all rows, most of them NULL"])
-def test_all_rows_are_looked_at(tmp_path: Path, nulls: float) -> None:
+def test_vector_sample_is_drawn_from_all_rows(tmp_path: Path, nulls: float) -> None:
     rng = np.random.default_rng(0)
     near = (
         np.arange(ROWS) // (ROWS // 4) * 100.0
@@ -32,7 +32,7 @@ def test_all_rows_are_looked_at(tmp_path: Path, nulls: float) -> None:
     assert sum(part["size"] for part in index["partitions"]) == usable
 
 
-def test_lists_of_more_vectors_than_are_wanted(tmp_path: Path) -> None:
+def test_vector_sample_of_lists_with_more_vectors_than_needed(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).normal(size=(3000 * 5, DIM)).astype(np.float32)
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), DIM)
     column = pa.ListArray.from_arrays(pa.array(range(0, len(vectors) + 1, 5), pa.int32()), flat)

@@ -1,4 +1,4 @@
-"""Which code deletes objects of a store: clean-up, and who drops a name.  Nobody else.
+"""Only clean-up, and the drop of a name, delete objects of a store.
 
 A writer that deletes what it wrote when its commit seems to have failed destroys the table if the
 commit had landed after all (lance#7722, lance#8123).

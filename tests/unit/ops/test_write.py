@@ -1,4 +1,4 @@
-"""Writing data files: where they end, what they are called, and what is left when it goes wrong."""
+"""Writing data files: limits, names, and failures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pennon.testing import Fault, FaultyStore
 NUMBERS = pa.table({"n": pa.array(range(10_000))})
 
 
-def test_file_names() -> None:
+def test_data_file_names_are_unique_and_well_formed() -> None:
     names = {new_file_name() for _ in range(100)}
     assert len(names) == 100
     assert all(re.fullmatch(r"[01]{24}[0-9a-f]{26}\.lance", name) for name in names)
@@ -67,21 +67,21 @@ def test_files_end_near_the_byte_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", ["max_rows_per_file", "max_bytes_per_file"])
-def test_limits_that_no_file_keeps(limit: str, tmp_path: Path) -> None:
+def test_write_with_zero_file_limit_is_refused(limit: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {limit: 0}
     with pytest.raises(ArgumentError, match=limit):
         pennon.write_dataset(NUMBERS, tmp_path / "t", **options)
     assert not (tmp_path / "t").exists()
 
 
-def test_no_rows_no_files(tmp_path: Path) -> None:
+def test_write_of_zero_rows_makes_no_files(tmp_path: Path) -> None:
     written = pennon.write_dataset(NUMBERS.slice(0, 0), tmp_path / "t")
     assert written.get_fragments() == []
     assert written.to_table().equals(NUMBERS.slice(0, 0))
     assert pennon.write_dataset(NUMBERS, written, mode="append").to_table().equals(NUMBERS)
 
 
-def test_batches_are_not_gathered(tmp_path: Path) -> None:
+def test_write_consumes_one_batch_at_a_time(tmp_path: Path) -> None:
     """The source is asked for a batch only when the one before was written."""
     alive: list[int] = []
 
@@ -101,7 +101,9 @@ def test_batches_are_not_gathered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["create", "append", "overwrite"])
 @pytest.mark.parametrize("version", ["2.3", "next"])
-def test_file_versions_that_are_not_written_yet(version: str, mode: str, tmp_path: Path) -> None:
+def test_write_of_unsupported_file_versions_is_refused(
+    version: str, mode: str, tmp_path: Path
+) -> None:
     with pytest.raises(
         UnsupportedError, match=r"2\.3 cannot be written yet; .* 0\.1, 2\.0, 2\.1 and 2\.2"
     ):
@@ -123,7 +125,7 @@ def test_the_file_version_of_a_new_table(asked: str | None, version: str, tmp_pa
     assert written.to_table().equals(NUMBERS)
 
 
-def test_a_new_table_gets_the_oldest_version_from_the_default_on_that_holds_it(
+def test_create_chooses_the_lowest_file_version_for_its_types(
     tmp_path: Path,
 ) -> None:
     kind = pa.map_(pa.string(), pa.int64())
@@ -148,7 +150,7 @@ def _file_versions(table: pennon.LanceDataset) -> list[str]:
 
 
 @pytest.mark.parametrize(("first", "second"), [("2.0", "2.1"), ("2.1", "2.0")])
-def test_an_append_of_another_file_version_when_asked(
+def test_append_with_other_file_version_makes_a_mixed_table(
     first: str, second: str, tmp_path: Path
 ) -> None:
     pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=first)
@@ -213,7 +215,7 @@ def test_nulls_in_a_column_without_nulls_name_the_column(tmp_path: Path) -> None
         pennon.write_dataset(pa.table({"s": rows}), tmp_path / "t")
 
 
-def test_differences_are_all_named() -> None:
+def test_fit_schema_error_names_all_differences() -> None:
     table = schema_from_arrow(
         pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.utf8())])
     )
@@ -224,13 +226,13 @@ def test_differences_are_all_named() -> None:
         assert part in str(raised.value)
 
 
-def test_ids_follow_names() -> None:
+def test_fit_schema_assigns_field_ids_by_name() -> None:
     table = schema_from_arrow(pa.schema({"a": pa.int64(), "s": pa.struct({"x": pa.utf8()})}))
     data = schema_from_arrow(pa.schema({"s": pa.struct({"x": pa.utf8()}), "a": pa.int64()}))
     assert [field.id for field in fit_schema(table, data).walk()] == [1, 2, 0]
 
 
-def test_progress(tmp_path: Path) -> None:
+def test_write_reports_fragment_progress(tmp_path: Path) -> None:
     calls: list[tuple[str, int | None]] = []
 
     class Recorder(FragmentWriteProgress):
@@ -252,7 +254,7 @@ def test_progress(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "p").iterdir()] == ["fragment_0.json"]
 
 
-def test_reader_of_a_reader_is_itself_where_nothing_is_checked() -> None:
+def test_as_reader_returns_the_same_reader_without_validation() -> None:
     reader = NUMBERS.to_reader()
     assert as_reader(reader, validate=False) is reader
     assert as_reader(reader).read_all() == NUMBERS
@@ -274,7 +276,7 @@ def test_a_limit_below_a_row_makes_no_file_of_every_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_two_long_texts_stay_two(version: str, tmp_path: Path) -> None:
+def test_write_of_two_long_texts_keeps_two_rows(version: str, tmp_path: Path) -> None:
     texts = ["plain text, plain words; " * 400, "words, plain words of plain text. " * 400]
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(pa.table({"text": texts}), uri, data_storage_version=version)

@@ -1,4 +1,4 @@
-"""Tables that are read as if they lay in an object store, and what that cost."""
+"""Tables that are read as if from an object store, with counted requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline behind every search: what a source finds, filtered, ordered, cut, and shown."""
+"""The pipeline behind every search: filter, order, limit and columns of a source."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_answer_shows_rows_in_the_order_of_the_source_with_its_columns(
     assert [batch.num_rows for batch in answer(table, batch_size=3).batches()] == [3, 1]
 
 
-def test_answer_puts_added_columns_where_they_are_named(table: pennon.LanceDataset) -> None:
+def test_answer_columns_are_in_the_named_order(table: pennon.LanceDataset) -> None:
     names = ["part", "likeness", "id", "_rowid"]
     given = ("likeness", "id", "part")
     assert answer(table, given, with_row_id=True).schema.names == names

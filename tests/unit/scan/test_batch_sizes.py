@@ -1,4 +1,4 @@
-"""How many rows a batch has where nobody says it."""
+"""The default number of rows of a batch."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_wide_rows_make_small_batches() -> None:
     assert {width: default_batch_rows(width) for width in widths} == widths
 
 
-def test_the_variable_says_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_size_of_the_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(BATCH_ROWS_VARIABLE, "5000")
     assert default_batch_rows(1 << 30) == 5000
 
 
-def test_only_columns_that_are_read_count(tmp_path: Path) -> None:
+def test_batch_sizes_count_projected_columns_only(tmp_path: Path) -> None:
     rows = 2000
     images = [bytes([n % 251]) * 20_000 for n in range(rows)]
     vectors = pa.FixedSizeListArray.from_arrays(np.zeros(rows * 2048), 2048)

@@ -1,4 +1,4 @@
-"""Live offsets and physical offsets, against counting on one's fingers."""
+"""Live offsets and physical offsets, against plain counting."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pennon.errors import FormatError
 from pennon.scan.deletion_mask import LiveRows
 
 
-def test_worked_example() -> None:
+def test_deletion_mask_worked_example() -> None:
     live = LiveRows.of(6, np.array([1, 4]))
     assert live.count == 4
     assert live.to_physical(np.arange(4)).tolist() == [0, 2, 3, 5]
 
 
 @given(st.integers(1, 80), st.data())
-def test_twin(rows: int, data: st.DataObject) -> None:
+def test_deletion_mask_equals_the_twin(rows: int, data: st.DataObject) -> None:
     dead = sorted(data.draw(st.sets(st.integers(0, rows - 1))))
     alive = [row for row in range(rows) if row not in dead]
     live = LiveRows.of(rows, np.array(dead, np.int64))

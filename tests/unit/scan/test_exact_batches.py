@@ -180,7 +180,7 @@ def test_a_batch_pickles_as_its_own_rows(tmp_path: Any, version: str) -> None:
         assert rows == columns["vector"][number * SIZE : (number + 1) * SIZE].to_pylist()
 
 
-def test_vectors_in_vectors_are_those_of_the_batch(tmp_path: Any) -> None:
+def test_nested_vectors_of_a_batch_have_only_its_rows(tmp_path: Any) -> None:
     inner = _vectors(pa.float32(), 4)
     outer = pa.FixedSizeListArray.from_arrays(inner, 2)
     ds = pennon.write_dataset(pa.table({"v": outer}), tmp_path, data_storage_version="2.1")
@@ -191,7 +191,7 @@ def test_vectors_in_vectors_are_those_of_the_batch(tmp_path: Any) -> None:
         ]
 
 
-def test_vectors_of_a_column_that_was_added_later_are_those_of_the_batch(tmp_path: Any) -> None:
+def test_added_vector_column_of_a_batch_has_only_its_rows(tmp_path: Any) -> None:
     ds = pennon.write_dataset(pa.table({"key": range(ROWS)}), tmp_path)
     ds.add_columns(pa.schema([("v", pa.list_(pa.float32(), 4))]))
     for found in [*ds.to_batches(batch_size=SIZE), ds.to_table().combine_chunks().to_batches()[0]]:
@@ -200,7 +200,7 @@ def test_vectors_of_a_column_that_was_added_later_are_those_of_the_batch(tmp_pat
         assert len(chunk.values) == 4 * len(chunk)
 
 
-def test_a_function_of_new_columns_sees_vectors_of_its_batch(tmp_path: Any) -> None:
+def test_batch_udf_receives_vectors_of_its_batch_only(tmp_path: Any) -> None:
     ds = pennon.write_dataset(pa.table({"v": _vectors(pa.float32(), 16)}), tmp_path)
 
     @pennon.batch_udf(output_schema=pa.schema([("sum", pa.float32())]))
@@ -227,7 +227,7 @@ def test_batches_of_a_data_file_have_the_memory_of_their_own_rows(
     assert not any(wrong)
 
 
-def test_a_batch_that_is_kept_keeps_no_other_rows_in_memory(tmp_path: Any) -> None:
+def test_held_batches_free_the_memory_of_other_rows(tmp_path: Any) -> None:
     texts = [f"{n % 100:04d} and so on and on, the same for all rows" * 4 for n in range(50_000)]
     ds = pennon.write_dataset(pa.table({"t": texts}), tmp_path, data_storage_version="2.1")
     before = pa.total_allocated_bytes()

@@ -52,7 +52,7 @@ def written(uri: Path) -> LanceDataset:
     return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
 
 
-def test_they_read(tmp_path: Path) -> None:
+def test_files_0_1_without_schema_are_read_with_the_manifest(tmp_path: Path) -> None:
     table = written(tmp_path)
     assert table.to_table().to_pylist() == TABLE.to_pylist()
     rows = np.random.default_rng(1).permutation(100)[:30].tolist()

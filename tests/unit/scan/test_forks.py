@@ -12,7 +12,7 @@ PROGRAM = "tests.unit.scan.fork_rounds"
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(200, marks=pytest.mark.slow)])
-def test_children_read_at_once_what_the_parent_reads(tmp_path: Path, rounds: int) -> None:
+def test_forked_children_read_concurrently(tmp_path: Path, rounds: int) -> None:
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, str(tmp_path), str(rounds)],
         capture_output=True,

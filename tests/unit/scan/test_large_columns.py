@@ -62,27 +62,27 @@ def texts(tmp_path: Path, version: str) -> pennon.LanceDataset:
 LIVE = [n for n in range(ROWS) if n != 5]
 
 
-def test_scan_of_more_than_an_array_holds(ds: pennon.LanceDataset) -> None:
+def test_scan_of_column_above_the_array_limit(ds: pennon.LanceDataset) -> None:
     assert ds.to_table()["id"].to_pylist() == LIVE
     assert ds.to_table().num_rows == sum(b.num_rows for b in ds.to_batches(batch_size=100))
     assert ds.to_table(filter="id % 2 = 0")["id"].to_pylist() == [n for n in LIVE if n % 2 == 0]
 
 
-def test_compaction_of_more_than_an_array_holds(ds: pennon.LanceDataset) -> None:
+def test_compaction_of_column_above_the_array_limit(ds: pennon.LanceDataset) -> None:
     before = ds.to_table()
     ds.optimize.compact_files(materialize_deletions_threshold=0)
     assert ds.get_fragments()[0].metadata.deletion_file is None
     assert ds.to_table().equals(before)
 
 
-def test_take_of_more_than_an_array_holds(ds: pennon.LanceDataset) -> None:
+def test_take_of_column_above_the_array_limit(ds: pennon.LanceDataset) -> None:
     rows = np.random.default_rng(0).permutation(len(LIVE))
     taken = ds.take(rows)
     assert taken["id"].to_pylist() == [LIVE[n] for n in rows]
     assert taken.equals(ds.to_table().take(pa.array(rows)))
 
 
-def test_order_by_another_column_of_more_than_an_array_holds(ds: pennon.LanceDataset) -> None:
+def test_order_by_beside_column_above_the_array_limit(ds: pennon.LanceDataset) -> None:
     scanner = ds.scanner(order_by=[ColumnOrdering("id", ascending=False)])
     found = scanner.to_table()
     assert found["id"].to_pylist() == LIVE[::-1]
@@ -90,21 +90,23 @@ def test_order_by_another_column_of_more_than_an_array_holds(ds: pennon.LanceDat
     assert pa.Table.from_batches(scanner.to_batches()).equals(found)
 
 
-def test_count_and_filter_of_more_than_an_array_holds(texts: pennon.LanceDataset) -> None:
+def test_count_and_filter_of_column_above_the_array_limit(texts: pennon.LanceDataset) -> None:
     expected = [n for n in LIVE if "1" in _text(n)]
     assert texts.count_rows("t LIKE '%1%'") == len(expected)
     assert texts.to_table(filter="t LIKE '%1%'")["id"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("limit", [None, 3, 300])
-def test_order_by_more_than_an_array_holds(texts: pennon.LanceDataset, limit: int | None) -> None:
+def test_order_by_column_above_the_array_limit(
+    texts: pennon.LanceDataset, limit: int | None
+) -> None:
     found = texts.to_table(columns=["id", "t"], order_by=["t"], limit=limit)
     expected = sorted(LIVE, key=_text)[:limit]
     assert found["id"].to_pylist() == expected
     assert found["t"].to_pylist() == [_text(n) for n in expected]
 
 
-def test_merge_by_a_key_of_more_than_an_array_holds(texts: pennon.LanceDataset) -> None:
+def test_merge_by_key_above_the_array_limit(texts: pennon.LanceDataset) -> None:
     keys = [3, 5, 77, ROWS - 1]
     data = pa.table({"id": [1000 + n for n in keys], "t": [_text(n) for n in keys]})
     merge = texts.merge_insert("t").when_matched_update_all().when_not_matched_insert_all()
@@ -115,7 +117,7 @@ def test_merge_by_a_key_of_more_than_an_array_holds(texts: pennon.LanceDataset) 
     assert len(found) == ROWS
 
 
-def test_merge_of_data_that_is_more_than_an_array_holds(texts: pennon.LanceDataset) -> None:
+def test_merge_of_source_above_the_array_limit(texts: pennon.LanceDataset) -> None:
     data = pa.table({"id": [1000 + n for n in range(ROWS)], "t": [_text(n) for n in range(ROWS)]})
     merge = texts.merge_insert("t").when_matched_update_all().when_not_matched_insert_all()
     stats = merge.execute(pa.Table.from_batches(data.to_batches(max_chunksize=30)))
@@ -123,7 +125,7 @@ def test_merge_of_data_that_is_more_than_an_array_holds(texts: pennon.LanceDatas
     assert sorted(texts.to_table()["id"].to_pylist()) == [1000 + n for n in range(ROWS)]
 
 
-def test_update_and_delete_by_a_column_of_more_than_an_array_holds(
+def test_update_and_delete_by_column_above_the_array_limit(
     texts: pennon.LanceDataset,
 ) -> None:
     texts.update({"id": "id + 1000"}, where=f"t = '{_text(7)}'")
@@ -132,7 +134,7 @@ def test_update_and_delete_by_a_column_of_more_than_an_array_holds(
     assert set(texts.to_table()["id"].to_pylist()) == expected
 
 
-def test_one_row_that_is_more_than_an_array_holds_is_refused(
+def test_row_above_the_array_limit_is_refused(
     tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(array_limit, "LARGEST_ARRAY_BYTES", 1 << 30)
@@ -145,7 +147,7 @@ def test_one_row_that_is_more_than_an_array_holds_is_refused(
     assert ds.take([0, 2])["t"].to_pylist() == ["a", "c"]
 
 
-def test_rows_of_chunks_that_do_not_fit_one_array() -> None:
+def test_take_rows_of_chunks_above_the_array_limit() -> None:
     chunks = [[_text(n) for n in range(at, at + 30)] for at in range(0, 300, 30)]
     table = pa.table({"n": pa.chunked_array([range(300)]), "t": pa.chunked_array(chunks)})
     for rows in ([], [7], [299, 0, 0, 150], list(range(299, -1, -1)), [4] * 200):
@@ -172,7 +174,7 @@ def named(tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> penn
     return ds
 
 
-def test_filters_of_a_dictionary_that_is_too_large_written_out(named: pennon.LanceDataset) -> None:
+def test_filter_of_dictionary_too_large_to_decode(named: pennon.LanceDataset) -> None:
     a_rows = [n for n in LIVE if n % 3 == 1 and n % 10 != 9]
     assert named.count_rows("d LIKE 'a%'") == len(a_rows)
     assert named.count_rows(f"d = '{'a' * WIDTH}'") == len(a_rows)
@@ -186,7 +188,7 @@ def test_filters_of_a_dictionary_that_is_too_large_written_out(named: pennon.Lan
 
 
 @pytest.mark.parametrize("limit", [None, 5, 200])
-def test_order_by_a_dictionary_that_is_too_large_written_out(
+def test_order_by_dictionary_too_large_to_decode(
     named: pennon.LanceDataset, limit: int | None
 ) -> None:
     rank = [2, 0, 1]
@@ -195,7 +197,7 @@ def test_order_by_a_dictionary_that_is_too_large_written_out(
     assert found["id"].to_pylist() == expected[:limit]
 
 
-def test_merge_by_a_dictionary_that_is_too_large_written_out(named: pennon.LanceDataset) -> None:
+def test_merge_by_dictionary_too_large_to_decode(named: pennon.LanceDataset) -> None:
     data = pa.table({"id": [1, 2], "d": pa.array(["a" * WIDTH, "z"]).dictionary_encode()})
     with pytest.raises(Exception, match="ambiguous"):
         named.merge_insert("d").when_matched_update_all().execute(pa.concat_tables([data, data]))

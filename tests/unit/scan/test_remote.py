@@ -1,4 +1,4 @@
-"""Scans of object stores: what waits for what, how often the store is asked, and when that ends."""
+"""Scans of object stores: concurrency, number of requests, and early ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("way", ["to_table", "to_batches"])
-def test_fragments_do_not_wait_for_each_other(many: Path, way: str) -> None:
+def test_remote_scan_reads_fragments_concurrently(many: Path, way: str) -> None:
     """As many are being opened, and then read, at once as the store may be asked."""
     dataset = opened(Meeting(far_away(many), LIMITS.concurrency))
     found = getattr(dataset, way)()
@@ -76,7 +76,7 @@ def test_conditions_are_tested_in_many_fragments_at_once(many: Path) -> None:
     assert found["b"].to_pylist() == [f"number {50 * n + 7}" for n in range(FRAGMENTS)]
 
 
-def test_units_of_one_fragment_open_it_once(large: Path) -> None:
+def test_remote_scan_opens_each_fragment_once(large: Path) -> None:
     dataset, store = open_counted(large)
     assert dataset.to_table(columns=["a", "b", "c", "d"]).num_rows == 1_000_000
     assert store.counts.verbs["open"] == 1
@@ -124,7 +124,7 @@ class Held(WrappedStore):
 
 
 @pytest.mark.parametrize("refuse", [False, True])
-def test_a_scan_that_ends_early_asks_for_no_more(many: Path, refuse: bool) -> None:
+def test_remote_scan_that_ends_early_stops_requests(many: Path, refuse: bool) -> None:
     """Of what waits for its turn nothing is done, when the caller goes or a unit fails."""
     counted = CountingStore(far_away(many))
     manifest = read_manifest(counted)

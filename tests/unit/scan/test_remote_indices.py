@@ -89,7 +89,7 @@ def test_the_indices_of_a_version_are_parsed_once(
     assert len(parsed) == 1
 
 
-def test_sizes_that_are_wrong_are_asked_for(tmp_path: Path) -> None:
+def test_wrong_index_file_sizes_are_requested_from_the_store(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     table = pennon.write_dataset(pa.table({"i": pa.array(range(100), pa.int64())}), uri)
     segment = table.create_index_uncommitted("i", "BTREE", "x", fragment_ids=[0])

@@ -56,7 +56,7 @@ def test_the_first_row_of_a_table_costs_one_more_for_its_file(folder: Path) -> N
 
 
 @pytest.mark.parametrize("columns", [1, 5, len(COLUMNS)])
-def test_rounds_do_not_grow_with_columns(folder: Path, columns: int) -> None:
+def test_remote_take_rounds_are_constant_over_columns(folder: Path, columns: int) -> None:
     rows = np.random.default_rng(1).permutation(ROWS)[:100]
     names = list(COLUMNS)[-columns:]
     dataset, store = open_counted(folder)
@@ -66,7 +66,7 @@ def test_rounds_do_not_grow_with_columns(folder: Path, columns: int) -> None:
     assert store.counts.rounds <= 2
 
 
-def test_fragments_are_taken_from_at_once(tmp_path: Path) -> None:
+def test_remote_take_reads_fragments_concurrently(tmp_path: Path) -> None:
     """All are opened together, and then read together."""
     fragments, size = LIMITS.concurrency, 2000
     rows = TABLE.slice(0, fragments * size).select(["vector"])

@@ -1,4 +1,4 @@
-"""What reads cost in requests, for every type: the promise of the format, counted."""
+"""Requests and rounds of reads, for every type."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _open(folder: Path) -> tuple[LanceDataset, CountingStore]:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_point_read(name: str, tmp_path: Path) -> None:
+def test_point_read_of_2_0_rounds_and_requests_by_type(name: str, tmp_path: Path) -> None:
     values, rounds, requests = TYPES[name]
     rows = pa.table({"c": values})
     pennon.write_dataset(rows, tmp_path / "t.lance", data_storage_version="2.0")
@@ -81,7 +81,7 @@ def test_point_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_point_read_of_2_1(name: str, tmp_path: Path) -> None:
+def test_point_read_of_2_1_rounds_and_requests_by_type(name: str, tmp_path: Path) -> None:
     """Two rounds for any type; the first finds the chunk, and is not needed a second time."""
     values = TYPES[name][0]
     rows = pa.table({"c": values})
@@ -96,7 +96,7 @@ def test_point_read_of_2_1(name: str, tmp_path: Path) -> None:
         assert store.counts.rounds <= rounds
 
 
-def test_counting_rows_reads_nothing(tmp_path: Path) -> None:
+def test_count_rows_makes_no_requests(tmp_path: Path) -> None:
     pennon.write_dataset(pa.table({"c": NUMBERS}), tmp_path / "t.lance", max_rows_per_file=9000)
     table, store = _open(tmp_path / "t.lance")
     store.reset()

@@ -81,14 +81,16 @@ def expected() -> pa.Table:
     return rows.append_column("_rowaddr", pa.array(addresses, pa.uint64()))
 
 
-def test_whole_scan(table: LanceDataset, expected: pa.Table) -> None:
+def test_scan_with_deletions_equals_arrow(table: LanceDataset, expected: pa.Table) -> None:
     assert table.to_table(with_row_address=True).equals(expected)
     assert table.count_rows() == expected.num_rows
     table.validate()
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 512, 1700, 10**6])
-def test_batches(table: LanceDataset, expected: pa.Table, batch_size: int) -> None:
+def test_scan_batches_have_the_given_size(
+    table: LanceDataset, expected: pa.Table, batch_size: int
+) -> None:
     batches = list(table.to_batches(batch_size=batch_size, with_row_address=True))
     assert pa.Table.from_batches(batches).equals(expected)
     live = [fragment.count_rows() for fragment in table.get_fragments()]
@@ -97,14 +99,14 @@ def test_batches(table: LanceDataset, expected: pa.Table, batch_size: int) -> No
 
 
 @pytest.mark.parametrize("column", ["n", "t", "s", "s.x", "s.l"])
-def test_slices(table: LanceDataset, expected: pa.Table, column: str) -> None:
+def test_slices_equal_arrow(table: LanceDataset, expected: pa.Table, column: str) -> None:
     flat = expected.flatten() if "." in column else expected
     for start, end in ((0, 1), (1699, 1701), (2000, 3100), (expected.num_rows - 1, 10**6)):
         part = table.slice(start, end, columns=[column])
         assert part[column].to_pylist() == flat[column].slice(start, end - start).to_pylist()
 
 
-def test_takes(table: LanceDataset, expected: pa.Table) -> None:
+def test_takes_by_offset_and_address_equal_arrow(table: LanceDataset, expected: pa.Table) -> None:
     for count in (1, 2, 100, 4000):
         rows = RANDOM.integers(0, expected.num_rows, count)
         taken = table.take(rows, columns=["t", "_rowaddr", "n", "s"])
@@ -113,12 +115,12 @@ def test_takes(table: LanceDataset, expected: pa.Table) -> None:
         assert table._take_rows(addresses, columns=["n"])["n"].equals(taken["n"])
 
 
-def test_deleted_rows_are_not_taken(table: LanceDataset) -> None:
+def test_take_by_address_skips_deleted_rows(table: LanceDataset) -> None:
     first_dead = 1 << 32
     assert table._take_rows([3, first_dead, 1], columns=["n"])["n"].to_pylist() == [3, 1]
 
 
-def test_rows_that_are_not_there(table: LanceDataset) -> None:
+def test_take_of_rows_out_of_range_is_refused(table: LanceDataset) -> None:
     for rows in ([table.count_rows()], [10**12]):
         with pytest.raises(OutOfRangeError, match="rows"):
             table.take(rows)
@@ -128,13 +130,13 @@ def test_rows_that_are_not_there(table: LanceDataset) -> None:
         table._take_rows([1700])
 
 
-def test_unknown_column_says_what_there_is(table: LanceDataset) -> None:
+def test_unknown_column_error_lists_columns(table: LanceDataset) -> None:
     for read in (table.to_table, lambda columns: table.take([0], columns)):
         with pytest.raises(ArgumentError, match=r"n, t, s, s\.x"):
             read(columns=["nope"])
 
 
-def test_closing_a_scan_early_stops_it(table: LanceDataset) -> None:
+def test_scan_closed_early_stops(table: LanceDataset) -> None:
     batches = table.to_batches(batch_size=10)
     assert next(batches).num_rows == 10
     batches.close()  # type: ignore[attr-defined]
@@ -201,7 +203,7 @@ def test_tombstoned_and_absent_columns_are_null(table: LanceDataset) -> None:
         ({"column_indices": (0, 1)}, FormatError),
     ],
 )
-def test_wrong_manifests(
+def test_manifest_with_wrong_data_files_is_refused(
     table: LanceDataset, changes: dict[str, object], error: type[Exception]
 ) -> None:
     wrong = _changed(table, **changes)
@@ -216,7 +218,7 @@ def test_a_wrong_size_is_not_valid(table: LanceDataset) -> None:
         wrong.validate()
 
 
-def test_files_that_disagree_on_rows(table: LanceDataset) -> None:
+def test_row_count_mismatch_of_file_and_manifest_is_refused(table: LanceDataset) -> None:
     manifest = table.snapshot.manifest
     for rows in (1, 1699, 1701, 2**31):
         wrong = replace(manifest.fragments[0], physical_rows=rows)
@@ -227,7 +229,7 @@ def test_files_that_disagree_on_rows(table: LanceDataset) -> None:
                 read()
 
 
-def test_missing_row_counts_are_asked_of_the_files(table: LanceDataset) -> None:
+def test_missing_row_counts_are_read_from_the_files(table: LanceDataset) -> None:
     manifest = table.snapshot.manifest
     bare = tuple(
         replace(
@@ -257,13 +259,13 @@ def test_duplicate_field_ids_are_not_valid(table: LanceDataset) -> None:
         LanceDataset.of_snapshot("t", Snapshot(table.snapshot.store, wrong)).validate()
 
 
-def test_metadata_pickles() -> None:
+def test_fragment_metadata_pickles() -> None:
     whole = FragmentMetadata(3, [DataFile("a.lance", [0], [0], 2, 0, 10)], 7)
     assert pickle.loads(pickle.dumps(whole)) == whole
     assert FragmentMetadata.from_fragment(whole.to_fragment()) == whole
 
 
-def test_open_store_is_what_dataset_uses(tmp_path: Path) -> None:
+def test_open_store_has_the_uri_of_the_table(tmp_path: Path) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t.lance")
     assert open_store(tmp_path / "t.lance").uri == str(tmp_path / "t.lance")
 
@@ -273,7 +275,7 @@ def test_misspelt_options_are_refused(table: LanceDataset) -> None:
         table.to_table(colums=["n"])
 
 
-def test_claimed_rows_of_an_absent_column_cost_nothing(table: LanceDataset) -> None:
+def test_scan_of_absent_column_with_huge_row_count_uses_little_memory(table: LanceDataset) -> None:
     schema = table.snapshot.manifest.schema
     empty = Fragment(FragmentId(0), (), 2**31)
     huge = replace(table.snapshot.manifest, fragments=(empty,), schema=Schema(schema.fields[:1]))

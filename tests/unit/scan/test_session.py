@@ -1,4 +1,4 @@
-"""What the datasets of a session share, and what they must not."""
+"""The caches that the datasets of a session share, and their bounds."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_pages_of_a_file_are_learned_once(store: CountingStore) -> None:
     assert (store.counts.rounds, store.counts.verbs["open"]) == (1, 0)
 
 
-def test_sessions_know_nothing_of_each_other(store: CountingStore) -> None:
+def test_sessions_have_separate_caches(store: CountingStore) -> None:
     opened(store, Session()).take([5])
     table = opened(store, Session())
     store.reset()
@@ -91,7 +91,7 @@ def test_versions_and_writes_of_a_dataset_share_its_session(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_the_size_grows_with_what_is_read(tmp_path: Path, version: str) -> None:
+def test_session_size_grows_with_reads(tmp_path: Path, version: str) -> None:
     table = pennon.write_dataset(
         TABLE, tmp_path / "t", data_storage_version=version, max_rows_per_file=ROWS // 4
     )
@@ -109,7 +109,7 @@ def test_the_size_grows_with_what_is_read(tmp_path: Path, version: str) -> None:
     )
 
 
-def test_a_session_of_no_bytes_keeps_nothing(tmp_path: Path) -> None:
+def test_session_with_zero_cache_size_caches_no_items(tmp_path: Path) -> None:
     write(tmp_path / "t")
     table = pennon.dataset(tmp_path / "t", metadata_cache_size_bytes=0)
     assert table.to_table() == TABLE
@@ -138,7 +138,7 @@ def test_a_file_of_another_table_with_the_same_name_is_another_file(tmp_path: Pa
     assert read.take([1])["w"].to_pylist() == ["two"], "what was open stays what it was"
 
 
-def test_a_file_that_is_replaced_under_an_open_version_is_refused_once(tmp_path: Path) -> None:
+def test_replaced_data_file_is_refused_once_then_read(tmp_path: Path) -> None:
     """What was learned of the old file is never used for the new one."""
     session = Session(metadata_cache_size_bytes=0)
     table = write(tmp_path / "t", pa.table({"w": ["one", "two"] * ROWS}))
@@ -155,7 +155,7 @@ def test_a_file_that_is_replaced_under_an_open_version_is_refused_once(tmp_path:
     assert read.to_table(limit=1)["w"].to_pylist() == ["six"]
 
 
-def test_an_object_in_memory_that_is_replaced_is_another_object() -> None:
+def test_replaced_memory_object_is_read_anew() -> None:
     session = Session()
     place = "memory://sessions/t"
     name = write(place, pa.table({"w": ["one"]})).get_fragments()[0].metadata.files[0].path
@@ -193,7 +193,7 @@ def is_mapped(file: Path) -> bool:
     return file.name in Path("/proc/self/maps").read_text()
 
 
-def test_a_session_that_is_dropped_lets_go_of_its_files_at_once(tmp_path: Path) -> None:
+def test_dropped_session_unmaps_its_files(tmp_path: Path) -> None:
     write(tmp_path / "t", TABLE.slice(0, 100))
     gc.collect()
     gc.disable()
@@ -208,7 +208,7 @@ def test_a_session_that_is_dropped_lets_go_of_its_files_at_once(tmp_path: Path) 
         gc.enable()
 
 
-def test_a_session_that_asked_indices_lets_go_of_their_files_at_once(tmp_path: Path) -> None:
+def test_dropped_session_unmaps_its_index_files(tmp_path: Path) -> None:
     rows = 300
     vectors = pa.array([float(n * n % 97) for n in range(rows * 4)], pa.float32())
     data = pa.table(
@@ -238,7 +238,7 @@ def test_a_session_that_asked_indices_lets_go_of_their_files_at_once(tmp_path: P
         gc.enable()
 
 
-def test_the_bound_holds_while_threads_read(tmp_path: Path) -> None:
+def test_session_cache_bound_holds_with_concurrent_reads(tmp_path: Path) -> None:
     most = 3 * FILE_BYTES + 40_000
     session = Session(metadata_cache_size_bytes=most)
     write(tmp_path / "t", max_rows_per_file=ROWS // 8)
@@ -295,7 +295,7 @@ def held(tmp_path: Path) -> Iterator[LanceDataset]:
     thread.join()
 
 
-def test_a_child_of_a_fork_reads_while_the_parent_holds_the_lock(held: LanceDataset) -> None:
+def test_session_reads_in_fork_while_parent_holds_the_lock(held: LanceDataset) -> None:
     def check() -> bool:
         empty = held.session().size_bytes() == 0
         return empty and held.take([9])["n"].to_pylist() == [9] and held.session().size_bytes() > 0
@@ -351,7 +351,7 @@ def test_bounds_and_options_are_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["remember", "remember_plan", "remember_take"])
-def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Path) -> None:
+def test_snapshot_memory_evicts_least_recent_entries(name: str, tmp_path: Path) -> None:
     remember = getattr(write(tmp_path / "t", TABLE.slice(0, 3)).snapshot, name)
     first_key, key = Key[object]("first"), Key[object]("numbered")
     first = remember(first_key, object)
@@ -362,7 +362,7 @@ def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Pa
     assert remember(key, lambda: "new", 1) == "new"
 
 
-def test_keys_of_one_name_and_equal_objects_are_apart(tmp_path: Path) -> None:
+def test_snapshot_memory_keys_differ_by_identity(tmp_path: Path) -> None:
     remember = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot.remember
     key, other = Key[object]("same"), Key[object]("same")
     assert remember(key, object) is not remember(other, object)
@@ -372,7 +372,7 @@ def test_keys_of_one_name_and_equal_objects_are_apart(tmp_path: Path) -> None:
     assert remember(key, object, Same(equal)) is not found
 
 
-def test_snapshot_plan_is_made_once_for_threads(tmp_path: Path) -> None:
+def test_snapshot_plan_is_shared_by_threads(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
     key = Key[object]("plan")
     plan = snapshot.remember_plan(key, object)

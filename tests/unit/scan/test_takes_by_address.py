@@ -28,7 +28,9 @@ def _table(folder: Path, *, has_deleted: bool) -> pennon.LanceDataset:
 
 @pytest.mark.parametrize("has_deleted", [False, True])
 @pytest.mark.parametrize("most", [1, 20, 60], ids="of {} fragments".format)
-def test_rows_come_in_the_order_asked(tmp_path: Path, has_deleted: bool, most: int) -> None:
+def test_take_by_address_keeps_the_requested_order(
+    tmp_path: Path, has_deleted: bool, most: int
+) -> None:
     ds = _table(tmp_path, has_deleted=has_deleted)
     alive = dict.fromkeys(ds.to_table(["n"])["n"].to_pylist())
     plan = plan_take(ds.snapshot, ("n", "word", "vec"))

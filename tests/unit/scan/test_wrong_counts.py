@@ -42,7 +42,9 @@ def _stating(uri: str, deleted: int) -> None:
 
 @pytest.mark.parametrize("version", ["legacy", "2.0", "2.1"])
 @pytest.mark.parametrize("deleted", [2, 3, 2**40])
-def test_too_many_are_refused(tmp_path: Path, version: str, deleted: int) -> None:
+def test_too_high_deleted_row_counts_are_refused(
+    tmp_path: Path, version: str, deleted: int
+) -> None:
     uri = str(tmp_path / "t.lance")
     rows = pa.table({"a": [0, 1, 2, 3]})
     pennon.write_dataset(rows, uri, max_rows_per_file=2, data_storage_version=version)

@@ -47,7 +47,7 @@ def test_arrow_to_lance_to_arrow_is_the_same(arrow: pa.Schema) -> None:
     ],
     ids=str,
 )
-def test_extension_types_come_back(extension: pa.DataType) -> None:
+def test_extension_types_round_trip(extension: pa.DataType) -> None:
     arrow = pa.schema(
         [
             pa.field("top", extension, metadata={"k": "v"}),
@@ -57,14 +57,14 @@ def test_extension_types_come_back(extension: pa.DataType) -> None:
     assert schema_to_arrow(schema_from_arrow(arrow)).equals(arrow, check_metadata=True)
 
 
-def test_unknown_and_broken_extensions_stay_metadata() -> None:
+def test_unknown_and_broken_extensions_remain_metadata() -> None:
     for name in ("nobody.knows", "arrow.uuid"):  # a UUID is never an int8
         metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": "x"}
         arrow = pa.schema([pa.field("a", pa.int8(), metadata=metadata)])
         assert schema_to_arrow(schema_from_arrow(arrow)).equals(arrow, check_metadata=True)
 
 
-def test_a_python_extension_type_comes_back() -> None:
+def test_python_extension_type_round_trip() -> None:
     class Degrees(pa.ExtensionType):
         def __init__(self) -> None:
             super().__init__(pa.float64(), "pennon.test.degrees")
@@ -107,7 +107,7 @@ def test_items_of_fixed_size_lists_lose_name_and_nullability() -> None:
     assert back.field("a").type == pa.list_(pa.float32(), 2)
 
 
-def test_a_type_without_a_logical_type_names_its_column() -> None:
+def test_type_without_logical_type_error_names_the_column() -> None:
     arrow = pa.schema([("p", pa.struct([("gap", pa.month_day_nano_interval())]))])
     with pytest.raises(UnsupportedError, match=r"month_day_nano_interval.*'p\.gap'"):
         schema_from_arrow(arrow)

@@ -72,7 +72,7 @@ POINT = pa.struct([("x", pa.int8())])
     ids=str,
 )
 @both
-def test_refusals_name_column_type_and_the_version_that_would_do(
+def test_unsupported_type_error_names_column_type_and_version(
     t: pa.DataType, metadata: dict[str, str] | None, hint: str, version: FileVersion
 ) -> None:
     with pytest.raises(UnsupportedError) as caught:
@@ -127,7 +127,7 @@ def test_fixed_size_lists_of_structs_are_not_in_lists() -> None:
             _check(t, V2_2)
 
 
-def test_a_nested_column_is_named_by_its_path() -> None:
+def test_unsupported_nested_column_error_has_its_path() -> None:
     with pytest.raises(UnsupportedError, match=r"column 'c\.item\.m' of type map<string, int8>"):
         _check(pa.list_(pa.struct([("m", MAP)])))
 
@@ -152,17 +152,17 @@ def test_packed_structs_of_fixed_width_fields(t: pa.DataType) -> None:
         (["_rowaddr"], "'_rowaddr' is reserved"),
     ],
 )
-def test_names_that_cannot_be_columns(names: list[str], message: str) -> None:
+def test_invalid_column_names_are_refused(names: list[str], message: str) -> None:
     schema = schema_from_arrow(pa.schema([(name, pa.int8()) for name in names]))
     with pytest.raises(ArgumentError, match=message):
         check_writable(schema, V2_0)
 
 
-def test_names_are_compared_case_and_all() -> None:
+def test_column_names_that_differ_by_case_are_accepted() -> None:
     check_writable(schema_from_arrow(pa.schema([("a", pa.int8()), ("A", pa.int8())])), V2_0)
 
 
-def test_null_structs() -> None:
+def test_null_struct_error_names_column_count_and_version() -> None:
     message = str(null_struct_error("p.q", 3, V2_0))
     assert message.startswith("column 'p.q' has 3 NULL struct(s); file version 2.0")
     assert "2.1 does" in message

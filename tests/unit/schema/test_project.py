@@ -60,14 +60,14 @@ def test_projection_keeps_ids_and_metadata() -> None:
 
 
 @pytest.mark.parametrize("column", ["Q", "S.x", "s.y.z", "s.nope", "q.k", "l.x", "nope"])
-def test_an_unknown_name_lists_what_exists(column: str) -> None:
+def test_unknown_column_error_lists_columns(column: str) -> None:
     with pytest.raises(ArgumentError, match=r"the columns are: s, s\.x, s\.Y, s\.Y\.z") as caught:
         project(SCHEMA, [column])
     assert repr(column) in str(caught.value)
 
 
 @pytest.mark.parametrize("column", ["`q", "`q`x", "s.", ".s", "s..x", "`", "`s`."])
-def test_paths_that_do_not_parse(column: str) -> None:
+def test_invalid_column_paths_are_refused(column: str) -> None:
     with pytest.raises(ArgumentError):
         resolve(SCHEMA, column)
 
@@ -76,19 +76,19 @@ def test_paths_with_back_ticks() -> None:
     assert parse_path("a.`b.c`.`d``e`") == ("a", "b.c", "d`e")
 
 
-def test_a_top_level_name_wins_over_the_path_it_looks_like() -> None:
+def test_project_prefers_the_top_level_name_over_a_path() -> None:
     schema = schema_from_arrow(pa.schema([("", pa.int8()), ("`q`", pa.int8())]))
     assert [f.name for f in project(schema, ["", "`q`"]).fields] == ["", "`q`"]
 
 
 @given(st.recursive(st.just(pa.int8()), _structs, max_leaves=6))
-def test_each_path_of_a_schema_leads_to_its_field(kind: pa.DataType) -> None:
+def test_walked_paths_resolve_to_their_fields(kind: pa.DataType) -> None:
     schema = schema_from_arrow(pa.schema(kind if pa.types.is_struct(kind) else [("a", kind)]))
     for path, field in walk_paths(schema):
         assert resolve(schema, path)[-1].id == field.id
 
 
-def test_a_path_does_not_look_like_the_name_of_another_column() -> None:
+def test_walk_paths_quotes_names_with_dots() -> None:
     inner = pa.struct([("x", pa.int8())])
     schema = schema_from_arrow(pa.schema([("s", inner), ("s.x", pa.int8()), ("`s.x`", pa.int8())]))
     assert [path for path, _ in walk_paths(schema)] == ["s", "`s`.`x`", "s.x", "```s.x```"]
@@ -114,7 +114,7 @@ def test_paths_in_another_case() -> None:
         find_path(schema, "idd")
 
 
-def test_many_columns_are_not_all_listed() -> None:
+def test_unknown_column_error_of_wide_schema_is_short() -> None:
     wide = schema_from_arrow(pa.schema([(f"c{i}", pa.int8()) for i in range(10_000)]))
     with pytest.raises(ArgumentError) as caught:
         project(wide, ["nope"])

@@ -66,7 +66,7 @@ def test_the_string_of_the_oracle(logical: str, arrow: pa.DataType) -> None:
         (pa.dictionary(pa.int8(), pa.int64(), ordered=True), "dict:int64:int8:false"),
     ],
 )
-def test_types_that_the_string_alone_does_not_give_back(arrow: pa.DataType, logical: str) -> None:
+def test_logical_type_of_nested_types(arrow: pa.DataType, logical: str) -> None:
     assert logical_type(arrow) == logical
 
 
@@ -119,7 +119,7 @@ def test_damaged_strings_are_format_errors(logical: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_any_string_parses_or_is_a_format_error(text: str) -> None:
+def test_logical_type_strings_parse_or_raise_format_error(text: str) -> None:
     for logical in (text, f"fixed_size_list:{text}", f"dict:{text}", f"decimal:{text}"):
         try:
             arrow_type(logical)
@@ -136,7 +136,7 @@ def test_a_map_needs_entries_of_two_fields() -> None:
         arrow_type("list", [entries, entries])
 
 
-def test_bfloat16_items_go_by_their_extension_name() -> None:
+def test_bfloat16_items_have_their_extension_name() -> None:
     logical = "fixed_size_list:lance.bfloat16:8"
     arrow = arrow_type(logical)
     assert arrow.value_type == pa.binary(2)

@@ -32,12 +32,12 @@ from pennon.schema.version import (
         (2.0, "2.0"),
     ],
 )
-def test_names(name: str, version: str) -> None:
+def test_file_version_names_are_parsed(name: str, version: str) -> None:
     assert str(FileVersion.parse(name)) == version
 
 
 @pytest.mark.parametrize("name", ["", "2", "3.0", "v2.0", "newest"])
-def test_unknown_names_list_the_known(name: str) -> None:
+def test_unknown_file_version_error_lists_known_names(name: str) -> None:
     with pytest.raises(ArgumentError, match=r"legacy, 0\.1, 0\.3, 2\.0"):
         FileVersion.parse(name)
 
@@ -54,12 +54,12 @@ def test_unknown_names_list_the_known(name: str) -> None:
         ((2, 2), V2_2),
     ],
 )
-def test_numbers(numbers: tuple[int, int], version: FileVersion) -> None:
+def test_file_version_numbers_are_parsed(numbers: tuple[int, int], version: FileVersion) -> None:
     assert FileVersion.from_numbers(*numbers) == version
 
 
 @pytest.mark.parametrize("numbers", [(0, 4), (1, 0), (-1, 0), (1, 2)])
-def test_numbers_that_never_were(numbers: tuple[int, int]) -> None:
+def test_invalid_file_version_numbers_are_refused(numbers: tuple[int, int]) -> None:
     with pytest.raises(FormatError):
         FileVersion.from_numbers(*numbers)
 
@@ -71,7 +71,7 @@ def test_numbers_from_the_future(numbers: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["2.3", "next"])
-def test_refusals_say_the_newest_version_written(name: str) -> None:
+def test_unwritable_file_version_error_names_the_newest(name: str) -> None:
     with pytest.raises(UnsupportedError, match=r"2\.3 .* 2\.1 and 2\.2, the newest .*'2\.2'"):
         check_is_written(FileVersion.parse(name))
     check_is_written(FileVersion.parse("stable"))
@@ -101,5 +101,5 @@ def test_newer_version_has_abilities_of_newest_known() -> None:
     assert all(newer.holds(ability) == V2_2.holds(ability) for ability in Ability)
 
 
-def test_every_ability_is_of_some_version() -> None:
+def test_every_ability_has_an_oldest_version() -> None:
     assert all(oldest_with(ability) in READABLE for ability in Ability)

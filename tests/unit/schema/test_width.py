@@ -24,6 +24,6 @@ from pennon.schema.width import row_bytes
         (pa.json_(), 4),
     ],
 )
-def test_the_least_that_a_row_takes(data_type: pa.DataType, least: int) -> None:
+def test_row_bytes_minimum_by_type(data_type: pa.DataType, least: int) -> None:
     assert row_bytes(pa.schema([("a", data_type)])) == least
     assert row_bytes(pa.schema([("a", data_type), ("b", pa.int8())])) == least + 1

@@ -40,7 +40,7 @@ def test_damaged_messages_parse_or_are_format_errors(arrow: pa.Schema, data: st.
         return
 
 
-def test_schema_wire_is_that_of_pylance() -> None:
+def test_schema_wire_equals_pylance() -> None:
     arrow = pa.schema(
         [
             pa.field("key", pa.int64(), nullable=False, metadata={_KEY: "TRUE"}),
@@ -104,15 +104,13 @@ def test_a_child_of_a_repeated_id_hangs_under_the_nearest_field() -> None:
         ([_field(0, -1, "struct")] + [_field(i, i - 1, "struct") for i in range(1, 99)], "deeper"),
     ],
 )
-def test_lists_that_are_no_tree_are_format_errors(
-    fields: list[file_pb2.Field], message: str
-) -> None:
+def test_field_list_without_tree_is_refused(fields: list[file_pb2.Field], message: str) -> None:
     with pytest.raises(FormatError, match=message) as caught:
         parse_fields(fields, {})
     assert caught.value.where.column == "f"
 
 
-def test_a_null_field_is_nullable_whatever_its_flag_says() -> None:
+def test_null_type_field_is_always_nullable() -> None:
     assert schema_to_arrow(parse_fields([_field(0, -1, "null")], {})).field(0).nullable
 
 

@@ -1,4 +1,4 @@
-"""Arrow to Arrow, between what Spark wants and what a table holds."""
+"""Conversion between Spark's Arrow types and those of a table."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ LIST = pa.list_(pa.field("element", pa.float32()))
 
 @pytest.mark.parametrize("rows", [[[1.0, 2.0], [3.0, None]], [[1.0, 2.0], None, [3.0, 4.0]], []])
 @pytest.mark.parametrize("start", [0, 1])
-def test_fixed_size_lists_become_lists_and_come_back(
-    rows: list[list[float] | None], start: int
-) -> None:
+def test_fixed_size_lists_round_trip_as_lists(rows: list[list[float] | None], start: int) -> None:
     vectors = pa.array(rows, VECTOR).slice(start)
     lists = convert(vectors, LIST)
     lists.validate(full=True)
@@ -36,7 +34,7 @@ def test_arrow_convert_ignores_values_under_null_list() -> None:
     assert convert(hidden, VECTOR).to_pylist() == [None, [1.0, 2.0]]
 
 
-def test_structs_go_by_name_and_keep_their_nulls() -> None:
+def test_struct_conversion_matches_fields_by_name_and_keeps_nulls() -> None:
     given = pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": "b"}]).slice(1)
     target = pa.struct([pa.field("y", pa.string()), pa.field("x", pa.int32())])
     assert convert(given, target).to_pylist() == [None, {"y": "b", "x": None}]
@@ -85,7 +83,7 @@ def test_nanoseconds_are_rounded_down_before_and_after_1970() -> None:
         (pa.array([1000]), pa.decimal128(4, 2), "'a' cannot become decimal"),
     ],
 )
-def test_values_that_do_not_fit_name_the_column(
+def test_conversion_of_unfitting_values_names_the_column(
     given: pa.Array, target: pa.DataType, message: str
 ) -> None:
     batch = pa.record_batch({"a": given})
@@ -105,14 +103,14 @@ def test_vectors_of_doubles_are_rounded_to_floats_and_other_lists_are_not() -> N
         convert(given, pa.list_(pa.float32()))
 
 
-def test_whole_numbers_become_decimals_that_hold_them() -> None:
+def test_integers_convert_to_decimals() -> None:
     target = pa.decimal128(5, 2)
     found = convert(pa.array([1, -999, None]), target).to_pylist()
     assert found == [Decimal("1.00"), Decimal("-999.00"), None]
 
 
 @pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
-def test_structs_in_lists_and_maps_go_by_name(kind: Any) -> None:
+def test_struct_conversion_within_lists_and_maps_matches_fields_by_name(kind: Any) -> None:
     given, wanted = (
         pa.struct([("b", pa.int64()), ("a", pa.int64())]),
         pa.struct([("a", pa.int32()), ("b", pa.int32())]),
@@ -141,7 +139,7 @@ MAP = pa.map_(pa.int64(), pa.string())
 
 @pytest.mark.parametrize("start", [0, 1, 2])
 @pytest.mark.parametrize("wide", [False, True])
-def test_maps_become_lists_of_entries_and_come_back(start: int, wide: bool) -> None:
+def test_maps_round_trip_as_lists_of_entries(start: int, wide: bool) -> None:
     rows = [[(1, "a"), (2, None)], None, [], [(3, "c")]]
     maps = pa.array(rows, pa.map_(pa.int64(), pa.large_string() if wide else pa.string()))
     lists = convert(maps.slice(start), STORED_MAP)
@@ -155,7 +153,7 @@ def test_maps_become_lists_of_entries_and_come_back(start: int, wide: bool) -> N
         assert (back.type, back.to_pylist()) == (MAP, rows[start:])
 
 
-def test_no_map_has_a_null_key_or_entry_but_what_lies_under_a_null_row_does_not_matter() -> None:
+def test_map_with_null_key_or_entry_is_refused_except_under_null_rows() -> None:
     entry = pa.struct([("k", pa.int64()), ("v", pa.string())])
     wrong = [[{"k": None, "v": "a"}], [None]]
     for row in wrong:
@@ -169,7 +167,7 @@ def test_no_map_has_a_null_key_or_entry_but_what_lies_under_a_null_row_does_not_
         convert(pa.array([[1]]), MAP)
 
 
-def test_numbers_that_are_the_same_in_a_narrower_type_pass() -> None:
+def test_exact_numbers_convert_to_narrower_types() -> None:
     nan, endless = float("nan"), float("inf")
     given = pa.array([0.5, None, nan, endless, -0.0])
     for target in (pa.float32(), pa.float16()):
@@ -179,7 +177,7 @@ def test_numbers_that_are_the_same_in_a_narrower_type_pass() -> None:
     assert convert(pa.array([0.1], pa.float32()), pa.float16()).to_pylist() == [0.0999755859375]
 
 
-def test_fields_of_another_case_are_found_and_missing_ones_are_null() -> None:
+def test_struct_conversion_ignores_case_and_fills_missing_fields() -> None:
     given = pa.array([{"X": 1, "y": 2}, None])
     target = pa.struct([("x", pa.int64()), ("Y", pa.int64()), ("y", pa.int64())])
     assert convert(given, target).to_pylist() == [{"x": 1, "Y": None, "y": 2}, None]

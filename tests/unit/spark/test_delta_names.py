@@ -1,4 +1,4 @@
-"""The names, arguments and defaults of Delta's Python API, release 4.1, beside ours.
+"""Names, arguments and defaults of Delta's Python API, release 4.1, beside `LanceTable`.
 
 What is left out, and why, is said here and in docs/spark.md; whatever else is there takes the same arguments, by
 place and by name.
@@ -113,7 +113,7 @@ def test_delta_methods_without_lance_meaning_are_refused(name: str) -> None:
         getattr(table, name)(*REFUSED[name])
 
 
-def test_names_of_the_catalog_and_tables_in_place_are_refused_with_the_remedy() -> None:
+def test_delta_for_name_and_in_place_convert_are_refused() -> None:
     none: Any = None
     with pytest.raises(UnsupportedError, match="forPath"):
         LanceTable.forName(none, "sales")

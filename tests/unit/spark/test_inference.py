@@ -43,7 +43,7 @@ class Session:
 
 
 @pytest.mark.parametrize("known", [{}, {SETTING: "true"}, {SETTING: "false"}])
-def test_a_classic_session_plans_without_inference_and_runs_as_it_was(
+def test_classic_session_plans_without_inference_and_is_restored(
     known: dict[str, str],
 ) -> None:
     session = Session(Conf(**known))
@@ -61,7 +61,7 @@ def test_few_columns_are_planned_as_the_session_does() -> None:
 
 
 @pytest.mark.parametrize("known", [{}, {SETTING: "true"}])
-def test_over_connect_queries_that_overlap_leave_the_setting_as_it_was(
+def test_connect_session_with_overlapping_queries_is_restored(
     known: dict[str, str],
 ) -> None:
     session = Session(Conf(**known), is_classic=False)
@@ -74,7 +74,7 @@ def test_over_connect_queries_that_overlap_leave_the_setting_as_it_was(
     assert session.conf.known == known
 
 
-def test_the_setting_comes_back_where_planning_fails() -> None:
+def test_inference_setting_is_restored_after_failed_planning() -> None:
     session = Session(Conf())
     frame = session.frame()
     frame._jdf.queryExecution = lambda: 1 / 0
@@ -83,7 +83,7 @@ def test_the_setting_comes_back_where_planning_fails() -> None:
     assert not session.conf.known
 
 
-def test_a_server_that_refuses_settings_plans_as_it_does() -> None:
+def test_server_without_settings_plans_with_inference() -> None:
     class Locked(Conf):
         def set(self, name: str, value: str) -> None:
             raise PermissionError(name)

@@ -36,13 +36,13 @@ def one(kind: st.DataType) -> st.StructType:
         (st.StringType("UTF8_LCASE"), "'c.p' is string collate UTF8_LCASE.*keeps no collation"),
     ],
 )
-def test_types_that_would_come_back_as_others_are_refused(kind: st.DataType, message: str) -> None:
+def test_types_without_round_trip_are_refused(kind: st.DataType, message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         lance_schema(one(kind), {}, V2_1)
 
 
 @pytest.mark.parametrize("version", [V2_1, V2_2])
-def test_variants_and_comments_come_back(version: FileVersion) -> None:
+def test_variants_and_comments_round_trip(version: FileVersion) -> None:
     comment = {"comment": "what it is"}
     inner = st.StructType([st.StructField("v", st.VariantType(), metadata=comment)])
     both = st.MapType(st.StringType(), st.ArrayType(st.VariantType()))
@@ -59,7 +59,7 @@ def test_variants_and_comments_come_back(version: FileVersion) -> None:
     assert stored.field("v").type == pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
 
 
-def test_a_mark_on_another_struct_means_nothing() -> None:
+def test_variant_mark_on_other_structs_is_ignored() -> None:
     mark = {"pennon:logical-type": "variant"}
     kinds = [
         pa.struct([("value", pa.binary())]),

@@ -1,4 +1,4 @@
-"""The mark that tells a map from a list of structs."""
+"""The mark of a map among lists of structs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NESTED = st.StructType(
 )  # fmt: skip
 
 
-def test_maps_of_every_nesting_keep_their_marks_in_a_schema() -> None:
+def test_nested_maps_round_trip_through_marked_schema() -> None:
     stored = schema_to_arrow(schema_from_arrow(lance_schema(NESTED, {"k.value": 4}, V2_1)))
     assert not any(pa.types.is_map(field.type) for field in stored)
     assert spark_schema(stored) == NESTED
@@ -32,7 +32,7 @@ def test_maps_of_every_nesting_keep_their_marks_in_a_schema() -> None:
     assert value.type == pa.list_(pa.float32(), 4)
 
 
-def test_maps_are_maps_in_files_that_hold_them() -> None:
+def test_maps_at_2_2_are_stored_as_maps() -> None:
     stored = lance_schema(NESTED, {"k.value": 4}, V2_2)
     stored = schema_to_arrow(schema_from_arrow(stored))
     assert pa.types.is_map(stored.field("m").type.item_type)
@@ -65,7 +65,7 @@ MARKED = map_storage_field("m", KEY, VALUE)
     ],
     ids=["no mark", "another", "list of numbers", "text", "NULL entry", "one", "three", "NULL key"],
 )
-def test_a_mark_is_believed_only_where_it_can_be_true(field: pa.Field) -> None:
+def test_map_mark_on_other_types_is_ignored(field: pa.Field) -> None:
     assert map_entries(MARKED) == (KEY, VALUE)
     assert map_entries(field) is None
     assert not isinstance(spark_schema(pa.schema([field]))["m"].dataType, st.MapType)

@@ -1,4 +1,4 @@
-"""Times that choose a version: text means the session's time zone, unless it says one."""
+"""Times that choose a version: text without a zone is in the session's time zone."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def session(zone: str) -> Any:
         ("-0130", -1.5),
     ],
 )
-def test_text_without_a_zone_is_in_that_of_the_session(zone: str, hours: float) -> None:
+def test_timestamp_text_without_zone_uses_the_session_zone(zone: str, hours: float) -> None:
     here = (NOON + timedelta(hours=hours)).replace(tzinfo=None)
     assert moment_in(session(zone), f" {here.isoformat(' ')} ") == NOON
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31 21:00:00+09:00"])
-def test_text_with_a_zone_says_it_itself(text: str) -> None:
+def test_timestamp_text_with_zone_ignores_the_session_zone(text: str) -> None:
     assert moment_in(session("America/New_York"), text) == NOON
 
 
-def test_times_of_python_and_none_stay_as_they_are() -> None:
+def test_datetimes_and_none_are_unchanged() -> None:
     naive = datetime(2026, 1, 31, 12)
     assert moment_in(session("Asia/Tokyo"), naive) is naive
     assert moment_in(session("Asia/Tokyo"), None) is None
 
 
-def test_a_zone_that_python_lacks_and_text_that_is_no_time_are_refused() -> None:
+def test_unknown_zone_and_invalid_timestamp_text_are_refused() -> None:
     with pytest.raises(ArgumentError, match="no time zone 'Moon/Far'"):
         moment_in(session("Moon/Far"), "2026-01-31")
     with pytest.raises(ArgumentError, match="ISO time"):

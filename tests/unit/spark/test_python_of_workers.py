@@ -1,4 +1,4 @@
-"""`import pennon.spark` tells Spark which Python has Pennon, where it would start another one."""
+"""`import pennon.spark` sets the Python of Spark's workers, if it would be another one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def elsewhere(tmp_path: Path) -> str:
     return f"{tmp_path}:{Path(sys.executable).parent}"
 
 
-def test_an_environment_that_is_not_activated_is_named(elsewhere: str, tmp_path: Path) -> None:
+def test_python_of_unactivated_environment_is_set(elsewhere: str, tmp_path: Path) -> None:
     assert shown(elsewhere) == sys.executable
     assert shown(str(tmp_path / "empty")) == sys.executable
 
@@ -45,7 +45,7 @@ def test_python_of_workers_keeps_the_users_setting(elsewhere: str) -> None:
     assert shown(elsewhere, PYSPARK_PYTHON="/opt/python") == "/opt/python"
 
 
-def test_a_jvm_that_runs_has_chosen_already(elsewhere: str) -> None:
+def test_python_of_workers_is_unset_with_running_jvm(elsewhere: str) -> None:
     runs = "import pyspark; pyspark.SparkContext._gateway = object()\nimport pennon.spark"
     assert shown(elsewhere, runs) == "None"
     assert shown(elsewhere, PYSPARK_GATEWAY_PORT="1234") == "None"

@@ -1,4 +1,4 @@
-"""What a worker hands over: one row a task, made without what a fresh process would have to load."""
+"""The rows that a worker returns: one a task, without slow imports in a fresh process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ assert not found, found
 """
 
 
-def test_each_number_has_a_row() -> None:
+def test_run_numbers_returns_one_row_per_number() -> None:
     batches = RunNumbers(Plain(bytes))(iter([NUMBERS, NUMBERS.slice(1)]))
     rows = pa.Table.from_batches(batches)
     rows.validate(full=True)

@@ -1,4 +1,4 @@
-"""What a session says of its writes, without a session."""
+"""Write settings of a session, read without a session."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def session(**settings: str) -> Any:
         ({"spark_databricks_delta_schema_autoMerge_enabled": "True"}, True),
     ],
 )
-def test_our_setting_and_deltas_let_tables_grow(settings: dict[str, str], merges: bool) -> None:
+def test_auto_merge_settings_of_pennon_and_delta(settings: dict[str, str], merges: bool) -> None:
     assert merges_schemas(session(**settings)) == merges

@@ -1,4 +1,4 @@
-"""Errors of tasks, which come as text, as what they were raised as."""
+"""Errors of tasks, which come as text, are raised as their own class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pennon.spark.task_errors import typed_errors
 
 
 @pytest.mark.parametrize("carrier", [PySparkException, RuntimeError])
-def test_an_error_of_a_task_is_raised_as_what_it_is(carrier: type[Exception]) -> None:
+def test_task_error_text_is_raised_as_its_class(carrier: type[Exception]) -> None:
     """PySpark's own exceptions carry it, or py4j's: those of the broadcast side of a join come so."""
     text = "Job aborted: ...\npennon.errors.MatchError: two rows of the data match one\n  at ..."
     with (
@@ -22,6 +22,6 @@ def test_an_error_of_a_task_is_raised_as_what_it_is(carrier: type[Exception]) ->
 
 
 @pytest.mark.parametrize("text", ["no more memory", "pennon.errors.FormatError: damaged"])
-def test_other_errors_stay_as_they_are(text: str) -> None:
+def test_task_errors_of_other_classes_are_unchanged(text: str) -> None:
     with pytest.raises(RuntimeError, match=text), typed_errors(MatchError):
         raise RuntimeError(text)

@@ -1,4 +1,4 @@
-"""Small tables without data files: what the table layer's tests need."""
+"""Small tables without data files, for tests of the table layer."""
 
 from __future__ import annotations
 

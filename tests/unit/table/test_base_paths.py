@@ -1,4 +1,4 @@
-"""Base paths: what lies inside of a table's root is read, the rest for those who trust it."""
+"""Base paths: places within the table's root are read, others only if trusted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _put(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def test_a_files_place_is_part_of_its_path(tmp_path: Path) -> None:
+def test_base_id_is_part_of_the_store_path(tmp_path: Path) -> None:
     root = BasePath(3, str(tmp_path / "t"), None, is_dataset_root=True)
     flat = BasePath(4, str(tmp_path / "t" / "flat"))
     store = _store(tmp_path, root, flat)
@@ -44,7 +44,7 @@ def test_a_files_place_is_part_of_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["@3/../secret", "@3/data/../../secret", "@3//etc/passwd"])
-def test_no_path_leaves_its_base(tmp_path: Path, path: str) -> None:
+def test_paths_outside_their_base_are_refused(tmp_path: Path, path: str) -> None:
     _put(tmp_path / "secret", b"secret")
     base = BasePath(3, str(tmp_path / "t"), None, is_dataset_root=True)
     with pytest.raises(FormatError):
@@ -84,7 +84,7 @@ def test_base_path_trust_without_trusted_bases(tmp_path: Path, home: str) -> Non
 @pytest.mark.parametrize("scheme", ["http", "https", "s3", "gs", "az"])
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%252e%252e", ".%2E", "..%2f.."])
 @pytest.mark.parametrize("trusted", ["{scheme}://h/zone", "*"])
-def test_no_dots_lead_out_of_a_remote_place(
+def test_dot_segments_out_of_a_remote_base_are_refused(
     tmp_path: Path, scheme: str, dots: str, trusted: str
 ) -> None:
     zone = f"{scheme}://h/zone"
@@ -97,7 +97,7 @@ def test_no_dots_lead_out_of_a_remote_place(
     assert not Trust((f"{zone}/{dots}",)).covers(f"{scheme}://h/private")
 
 
-def test_a_link_in_a_trusted_place_does_not_lead_out_of_it(tmp_path: Path) -> None:
+def test_symbolic_link_out_of_a_trusted_base_path_is_refused(tmp_path: Path) -> None:
     _put(tmp_path / "secret/x", b"secret")
     _put(tmp_path / "trusted/real/x", b"good")
     (tmp_path / "trusted/link").symlink_to(tmp_path / "secret")
@@ -113,7 +113,7 @@ def test_a_link_in_a_trusted_place_does_not_lead_out_of_it(tmp_path: Path) -> No
         assert store.read_whole("@0/data/x").to_pybytes() == b"good"
 
 
-def test_base_paths_that_do_not_exist(tmp_path: Path) -> None:
+def test_unknown_or_invalid_base_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no base path 7"):
         _store(tmp_path).open("@7/data/x")
     with pytest.raises(FormatError, match="not a valid location"):
@@ -123,7 +123,7 @@ def test_base_paths_that_do_not_exist(tmp_path: Path) -> None:
         inside.open("@0/data/../../../../x")
 
 
-def test_trust(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trust_covers_listed_places_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENNON_TRUSTED_BASES", "/a/b:s3://bucket/x:")
     trust = Trust.given(["/c/"], None)
     for place in ("/a/b", "/a/b/c", "/c/d", "s3://bucket/x/y"):
@@ -134,7 +134,7 @@ def test_trust(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "secret" not in repr(Trust.given(None, {"key": "secret"}))
 
 
-def test_relative_paths_mean_the_root_that_they_end_like() -> None:
+def test_relative_base_path_resolves_to_the_table_root() -> None:
     root = "/home/me/tables/t.lance"
     assert base_uri(BasePath(0, "t.lance"), root) == root
     assert base_uri(BasePath(0, "tables/t.lance/tree/dev"), root) == f"{root}/tree/dev"
@@ -148,7 +148,7 @@ def test_uris_are_compared_by_segment() -> None:
     assert below("s3://b/table", "s3://b/t") is None
 
 
-def test_a_branch_that_is_opened_by_its_folder_knows_its_root(tmp_path: Path) -> None:
+def test_branch_opened_by_its_folder_finds_the_table_root(tmp_path: Path) -> None:
     store = open_store(tmp_path / "t/tree/dev/one")
     manifest = Manifest(SCHEMA, DatasetVersion(1), branch="dev/one")
     placed = place_store(store, manifest)
@@ -158,6 +158,6 @@ def test_a_branch_that_is_opened_by_its_folder_knows_its_root(tmp_path: Path) ->
     assert place_store(placed, manifest) == placed
 
 
-def test_tables_without_bases_are_left_alone(tmp_path: Path) -> None:
+def test_store_of_table_without_base_paths_is_unchanged(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     assert place_store(store, Manifest(SCHEMA, DatasetVersion(1))) is store

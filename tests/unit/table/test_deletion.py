@@ -1,4 +1,4 @@
-"""Deletion files of both kinds, ours and the oracle's."""
+"""Deletion files of both kinds, of Pennon and of pylance."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_deletion_files_of_pylance_are_read(tmp_path: Path, dead: int, kind: Del
 
 
 @pytest.mark.parametrize("dead", [1, 5000, 5001, 20000])
-def test_the_oracle_reads_what_we_write(tmp_path: Path, dead: int) -> None:
+def test_deletion_files_of_pennon_are_read_by_pylance(tmp_path: Path, dead: int) -> None:
     root = tmp_path / "t.lance"
     lance.write_dataset(pa.table({"a": range(20000)}), str(root), data_storage_version="2.0")
     lance.dataset(str(root)).delete("a = 0" if dead <= 5000 else "a % 2 = 0")
@@ -115,14 +115,14 @@ def test_the_oracle_reads_what_we_write(tmp_path: Path, dead: int) -> None:
     assert values == list(range(dead, 20000))
 
 
-def test_an_old_release_without_counts() -> None:
+def test_deletion_file_of_old_release_without_counts() -> None:
     store = open_store(OLD / "v0.8.0/migrated_from_v0.7.5")
     fragment = read_manifest(store).fragments[0]
     assert fragment.num_rows is None
     assert len(read_deletions(store, fragment)) == 10
 
 
-def test_no_deletions() -> None:
+def test_fragment_without_deletions() -> None:
     store = MemoryStore("none")
     assert read_deletions(store, new_fragment()).tolist() == []
     assert write_deletions(store, FragmentId(1), 1, np.empty(0, np.uint32)) is None
@@ -130,13 +130,13 @@ def test_no_deletions() -> None:
 
 
 @pytest.mark.parametrize("kind", DeletionKind)
-def test_there_and_back(kind: DeletionKind) -> None:
+def test_deletion_files_round_trip(kind: DeletionKind) -> None:
     offsets = np.array([0, 5, 70000], np.uint32)
     data = serialize_deletions(offsets, kind)
     assert parse_deletions(pa.py_buffer(data), kind).tolist() == [0, 5, 70000]
 
 
-def test_any_order_and_repeats() -> None:
+def test_deletion_file_with_unordered_and_repeated_rows() -> None:
     store = MemoryStore("order")
     fragment = fragment_with(store, ipc(row_ids([9, 1, 5, 1])), 3)
     assert read_deletions(store, fragment).tolist() == [1, 5, 9]
@@ -164,7 +164,9 @@ def without_message_sizes(file: bytes) -> bytes:
         (without_message_sizes(ipc(row_ids([1, 2]))), None, "Arrow"),
     ],
 )
-def test_damage_is_told_with_the_files_name(data: bytes, stated: int | None, says: str) -> None:
+def test_damaged_deletion_file_error_names_the_file(
+    data: bytes, stated: int | None, says: str
+) -> None:
     store = MemoryStore("damage")
     fragment = fragment_with(store, data, stated)
     with pytest.raises(FormatError, match=says) as caught:

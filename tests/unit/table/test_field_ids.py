@@ -29,12 +29,12 @@ def _manifest(*fragments: Fragment) -> Manifest:
     return Manifest(SCHEMA, DatasetVersion(3), fragments, (b"wire",), writer=OLD)
 
 
-def test_the_highest_id_counts_dead_columns_too() -> None:
+def test_highest_field_id_includes_dropped_columns() -> None:
     assert highest_field_id(Manifest(SCHEMA, DatasetVersion(1))) == 2
     assert highest_field_id(_manifest(_fragment(0, _file("x", 0, -2, 9), _file("y", 1)))) == 9
 
 
-def test_the_newest_file_with_an_id_gets_a_fresh_one() -> None:
+def test_duplicate_field_id_of_the_newest_file_is_renumbered() -> None:
     manifest = _manifest(
         _fragment(0, _file("p", 0, 1, 2), _file("unused", 9)),
         _fragment(1, _file("q", 0, 1, 2), _file("r", 2)),
@@ -48,17 +48,17 @@ def test_the_newest_file_with_an_id_gets_a_fresh_one() -> None:
 
 
 @pytest.mark.parametrize("writer", [WriterVersion("lance", "0.11.0"), WriterVersion("pennon", "1")])
-def test_newer_writers_leave_none_twice(writer: WriterVersion) -> None:
+def test_duplicate_field_ids_of_newer_writers_are_unchanged(writer: WriterVersion) -> None:
     manifest = replace(_manifest(_fragment(0, _file("p", 0), _file("q", 0))), writer=writer)
     assert with_distinct_ids(manifest) is manifest
 
 
-def test_no_id_twice_nothing_changes() -> None:
+def test_distinct_field_ids_are_unchanged() -> None:
     manifest = _manifest(_fragment(0, _file("p", 0, -2, -2), _file("q", 1, 2)))
     assert with_distinct_ids(manifest) is manifest
 
 
-def test_one_file_stays_to_tell_the_rows() -> None:
+def test_unused_files_are_removed_except_the_last() -> None:
     fragment = _fragment(0, _file("p", 7), _file("q", 8))
     assert without_unused_files(fragment, frozenset([FieldId(8)])).files == fragment.files[1:]
     assert without_unused_files(fragment, frozenset([FieldId(1)])).files == fragment.files[:1]

@@ -36,6 +36,6 @@ def test_unknown_field_bytes_are_carried_over() -> None:
     assert not wire[3].endswith(UNKNOWN)
 
 
-def test_dropped_fields_go() -> None:
+def test_dropped_field_messages_are_removed() -> None:
     assert carry_over(_wire(), Schema(SCHEMA.fields[:1])) == _wire()[:1]
     assert carry_over(None, SCHEMA) is None

@@ -30,7 +30,7 @@ def store_with(name: str, manifest: Manifest) -> MemoryStore:
 
 
 @pytest.mark.parametrize("flag", [64, 128, 1 << 20, 1 << 63])
-def test_reader_flags_that_we_do_not_read(flag: int) -> None:
+def test_unknown_reader_flags_are_refused(flag: int) -> None:
     manifest = Manifest(SCHEMA, DatasetVersion(1), reader_flags=flag | 1)
     store = CountingStore(store_with(f"reader{flag}", manifest))
     with pytest.raises(UnsupportedError, match=f"cannot read.*{flag}") as caught:
@@ -43,7 +43,7 @@ def test_reader_flags_that_we_do_not_read(flag: int) -> None:
 
 
 @pytest.mark.parametrize("flag", [64, 1 << 20, 1 << 63])
-def test_writer_flags_that_we_do_not_write(flag: int) -> None:
+def test_unknown_writer_flags_are_refused_at_commit(flag: int) -> None:
     manifest = Manifest(SCHEMA, DatasetVersion(1), writer_flags=flag)
     store = store_with(f"writer{flag}", manifest)
     assert read_manifest(store).writer_flags == flag
@@ -53,7 +53,7 @@ def test_writer_flags_that_we_do_not_write(flag: int) -> None:
 
 
 @pytest.mark.parametrize("flag", [0, 1, 4, 8, 16, 32, 256, 1 | 4 | 8 | 16 | 32 | 256])
-def test_flags_that_we_know(flag: int) -> None:
+def test_known_flags_are_readable_and_writable(flag: int) -> None:
     flags.check_readable(flag)
     flags.check_writable(Manifest(SCHEMA, DatasetVersion(1), reader_flags=flag, writer_flags=flag))
 
@@ -85,7 +85,7 @@ def test_flags_follow_the_contents() -> None:
         masks(replace(blank, fragments=(plain, with_ids)))
 
 
-def test_the_no_transaction_file_flag_is_obeyed_and_kept() -> None:
+def test_flag_without_transaction_file_is_obeyed_and_preserved() -> None:
     store = MemoryStore("flag32")
     first = create_table(store)
     before = {info.path for info in store.list("_transactions")}

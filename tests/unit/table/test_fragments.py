@@ -1,4 +1,4 @@
-"""Fragments are made of their bytes when they are looked at, and are then what they always were."""
+"""Fragments are parsed from their bytes on access, and keep their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MESSAGES = [message(3), message(1, deleted=2), message(7, rows=0), message(8, 6,
 ALL = tuple(map(parse_fragment, MESSAGES))
 
 
-def test_they_are_those_of_the_messages() -> None:
+def test_fragments_equal_their_messages() -> None:
     fragments = cached_property(*MESSAGES)
     assert fragments[1] is fragments[1] == ALL[1]
     assert fragments[-1] == ALL[3]
@@ -66,7 +66,7 @@ def test_numbers_without_fragments() -> None:
     assert Fragments.of([replace(ALL[0], row_ids=b"ids"), ALL[1]]).with_row_ids() == 1
 
 
-def test_fragments_without_files_have_no_rows_to_be_looked_for() -> None:
+def test_fragments_without_files_have_zero_live_rows() -> None:
     """A table may have millions of them; a deletion file of one is looked at, for it is wrong."""
     empty, torn = table_pb2.DataFragment(id=9), table_pb2.DataFragment(id=10)
     torn.deletion_file.num_deleted_rows = 1
@@ -82,7 +82,7 @@ def test_versions_of_data_files_of_all_kinds() -> None:
     assert cached_property(empty).file_numbers() == set()
 
 
-def test_the_rest_of_a_message_is_all_that_is_no_fragment() -> None:
+def test_fragments_are_split_from_the_rest_of_the_manifest() -> None:
     whole = table_pb2.Manifest(version=3, fragments=MESSAGES, tag="t")
     body = whole.SerializeToString()
     split = table_pb2.Manifest(fragments=MESSAGES[:1]).SerializeToString() + body + b"\x7a\x00"
@@ -96,12 +96,12 @@ def test_the_rest_of_a_message_is_all_that_is_no_fragment() -> None:
         assert list(alone.fragments)[-4:] == MESSAGES
 
 
-def test_files_share_what_they_have_in_common() -> None:
+def test_fragment_files_share_field_ids() -> None:
     first, second = cached_property(*MESSAGES)[:2]
     assert first.files[0].field_ids is second.files[0].field_ids
 
 
-def test_bounds_are_checked_at_once_and_files_when_they_are_looked_at() -> None:
+def test_fragment_bounds_are_checked_at_once_and_files_on_access() -> None:
     for wrong in (message(1 << 32), message((1 << 64) - 1), message(0, rows=(1 << 32) + 1)):
         with pytest.raises(FormatError, match="does not fit"):
             cached_property(message(0), wrong).check_bounds()
@@ -117,14 +117,14 @@ def test_bounds_are_checked_at_once_and_files_when_they_are_looked_at() -> None:
         Fragments(text)[0]
 
 
-def test_a_message_that_is_cut_off_is_refused() -> None:
+def test_truncated_fragment_message_is_refused() -> None:
     data = cached_property(MESSAGES[1]).wire()
     for size in range(1, len(data)):
         with pytest.raises(FormatError, match="not a valid Manifest"):
             Fragments(data[:size])
 
 
-def test_unknown_fields_are_seen_in_one_and_in_all() -> None:
+def test_fragment_unknown_fields_are_found_in_one_and_all() -> None:
     strange = table_pb2.DataFragment.FromString(message(2).SerializeToString() + b"\xc8\x3e\x07")
     assert cached_property(message(1), strange)[1].unknown == b"\xc8\x3e\x07"
     assert [bool(each.unknown) for each in cached_property(message(1), strange)] == [False, True]

@@ -1,4 +1,4 @@
-"""``_latest.manifest``: kept for tables of version 0.1, read where nothing else is left."""
+"""``_latest.manifest``: written for tables of version 0.1, read if no version is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLE = pa.table({"a": [1, 2, 3]})
 OLD: dict[str, Any] = {"data_storage_version": "legacy", "enable_v2_manifest_paths": False}
 
 
-def test_each_commit_leaves_a_copy(tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_written_by_each_commit(tmp_path: Path) -> None:
     for number, mode in enumerate(("create", "append", "overwrite"), 1):
         pennon.write_dataset(TABLE, tmp_path / "t", mode=mode, **OLD)
         copy = (tmp_path / "t" / "_latest.manifest").read_bytes()
@@ -28,12 +28,14 @@ def test_each_commit_leaves_a_copy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"data_storage_version": "legacy"}, {"enable_v2_manifest_paths": False}]
 )
-def test_no_other_table_has_one(options: dict[str, Any], tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_for_0_1_with_v1_names_only(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t", **options)
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 
 
-def test_the_copy_is_no_authority(tmp_path: Path) -> None:
+def test_latest_manifest_copy_is_ignored_beside_versions(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri, **OLD)
     stale = (uri / "_latest.manifest").read_bytes()
@@ -45,7 +47,9 @@ def test_the_copy_is_no_authority(tmp_path: Path) -> None:
     assert pennon.dataset(uri).version == 2
 
 
-def test_a_copy_that_fails_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latest_manifest_copy_failure_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pennon.io.local import LocalStore
 
     whole = LocalStore.put
@@ -61,7 +65,7 @@ def test_a_copy_that_fails_is_no_failure(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "t" / "_latest.manifest").exists()
 
 
-def test_latest_manifest_copy_alone_is_read(tmp_path: Path) -> None:
+def test_latest_manifest_copy_without_versions_is_read(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     pennon.write_dataset(TABLE, uri, **OLD)
     pennon.write_dataset(TABLE, uri, mode="append", **OLD)
@@ -78,7 +82,7 @@ def test_latest_manifest_copy_alone_is_read(tmp_path: Path) -> None:
     assert pennon.dataset(uri).count_rows() == 9
 
 
-def test_a_damaged_copy_alone(tmp_path: Path) -> None:
+def test_damaged_latest_manifest_copy_without_versions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_latest.manifest").write_bytes(b"damaged")
     with pytest.raises(FormatError, match=r"_latest\.manifest"):
         pennon.dataset(tmp_path)

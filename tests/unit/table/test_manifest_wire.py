@@ -1,4 +1,4 @@
-"""Manifest files: what real writers wrote, what we write, and damage."""
+"""Manifest files: of other writers, of Pennon, and damaged."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def oracle_manifests(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [path.read_bytes() for path in Path(root).glob("_versions/*.manifest")]
 
 
-def test_the_oracles_manifests_survive_us(oracle_manifests: list[bytes]) -> None:
+def test_manifests_of_pylance_round_trip(oracle_manifests: list[bytes]) -> None:
     assert len(oracle_manifests) >= 8
     for data in oracle_manifests:
         manifest = parse_manifest_file(data)
@@ -86,7 +86,7 @@ def test_the_oracles_index_section_moves_with_the_manifest(oracle_manifests: lis
 
 
 @pytest.mark.parametrize("path", OLD_MANIFESTS, ids=lambda p: "-".join(p.relative_to(OLD).parts))
-def test_old_manifests_survive_us(path: Path) -> None:
+def test_manifests_of_old_releases_round_trip(path: Path) -> None:
     data = path.read_bytes()
     manifest = parse_manifest_file(data)
     ours = serialize_manifest_file(manifest)
@@ -101,7 +101,7 @@ def test_old_manifests_survive_us(path: Path) -> None:
     assert parse_manifest_file(ours) == manifest
 
 
-def test_unsigned_row_counts_are_not_believed() -> None:
+def test_row_counts_of_unsigned_manifests_are_ignored() -> None:
     """The manifest of 0.8.0 says 90 rows, which is wrong, and so may be its count of deletions."""
     path = OLD / "v0.8.0/migrated_from_v0.7.5/_versions/3.manifest"
     manifest = parse_manifest_file(path.read_bytes())
@@ -111,7 +111,7 @@ def test_unsigned_row_counts_are_not_believed() -> None:
     assert manifest.fragments[0].num_rows is None
 
 
-def test_unknown_fields_are_kept_at_every_level() -> None:
+def test_manifest_unknown_fields_round_trip_at_every_level() -> None:
     unknown = b"\xa2\x1f\x03abc"  # field 500, length 3
     signed = Manifest(SCHEMA, DatasetVersion(1), (new_fragment(),), writer=WriterVersion("x", "1"))
     data = serialize_manifest_file(signed)
@@ -192,25 +192,25 @@ def damaged(**changes: object) -> bytes:
         {"reader_feature_flags": 2},
     ],
 )
-def test_values_that_cannot_be_are_refused(changes: dict[str, object]) -> None:
+def test_manifest_with_values_out_of_bounds_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(FormatError):
         parse_manifest_file(damaged(**changes))
 
 
-def test_an_unknown_reader_flag_is_refused_before_the_rest_is_looked_at() -> None:
+def test_unknown_reader_flag_is_refused_before_other_damage() -> None:
     data = damaged(reader_feature_flags=1 << 40, fragments__0__id=1 << 32)
     with pytest.raises(UnsupportedError, match=str(1 << 40)):
         parse_manifest_file(data)
 
 
-def test_as_many_columns_as_fields_or_none() -> None:
+def test_manifest_with_more_columns_than_fields_is_refused() -> None:
     message = message_of(damaged())
     message.fragments[0].files[0].column_indices.append(9)
     with pytest.raises(FormatError, match="2 fields, 3 columns"):
         parse_manifest_file(file_of(message))
 
 
-def test_the_same_manifest_gives_the_same_bytes() -> None:
+def test_manifest_bytes_are_deterministic() -> None:
     config = {str(i): "x" for i in range(50)}
     manifest = Manifest(SCHEMA, DatasetVersion(1), config=config)
     again = replace(manifest, config=dict(reversed(config.items())))
@@ -218,7 +218,7 @@ def test_the_same_manifest_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("writer", [WriterVersion("lance", "1.0"), None])
-def test_a_summary_is_that_of_the_whole_manifest(writer: WriterVersion | None) -> None:
+def test_manifest_summary_equals_that_of_the_parsed_manifest(writer: WriterVersion | None) -> None:
     deletion = DeletionFileRef(DeletionKind.BITMAP, 3, 9, 4)
     files = (DataFileRef("a.lance", (FieldId(0),), (0,), 2, 0, 100),) * 2
     fragments = (

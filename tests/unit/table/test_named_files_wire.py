@@ -1,4 +1,4 @@
-"""Every file that a manifest names; and that nothing which may be a name is overlooked."""
+"""Every file that a manifest names, and every field that may hold a name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def texts(descriptor: Descriptor, seen: set[str]) -> set[str]:
     return found
 
 
-def test_no_field_is_overlooked() -> None:
+def test_named_files_know_every_manifest_field() -> None:
     """Clean-up deletes what nobody names: say of every new field whether it names files.
 
     If it does, teach `pennon.table.named_files_wire` to collect it.
@@ -70,12 +70,12 @@ def test_no_field_is_overlooked() -> None:
     assert found == {*NAMES.split(), *PLACES.split(), *NO_NAMES.split()}
 
 
-def test_deletion_files_are_named_by_numbers() -> None:
+def test_deletion_file_message_has_no_path_fields() -> None:
     fields = [field.name for field in table_pb2.DeletionFile.DESCRIPTOR.fields]
     assert fields == ["file_type", "read_version", "id", "num_deleted_rows", "base_id"]
 
 
-def test_names() -> None:
+def test_named_files_of_a_manifest_include_every_kind() -> None:
     proto = table_pb2.Manifest(transaction_file="1-a.txn")
     fragment = proto.fragments.add(id=7)
     fragment.files.add(path="x.lance")

@@ -13,7 +13,7 @@ versions = st.integers(1, MAX_VERSION)
 
 
 @given(versions, st.sampled_from(Naming))
-def test_name_and_back(version: int, naming: Naming) -> None:
+def test_manifest_names_round_trip(version: int, naming: Naming) -> None:
     assert parse_manifest_name(naming.manifest_path(version)) == (naming, version)
 
 
@@ -23,7 +23,7 @@ def test_v2_names_sort_newest_first(one: int, other: int) -> None:
     assert names[0] == Naming.V2.manifest_path(max(one, other))
 
 
-def test_the_names_that_lance_writes() -> None:
+def test_manifest_names_equal_those_of_pylance() -> None:
     assert Naming.V1.manifest_path(7) == "_versions/7.manifest"
     assert Naming.V2.manifest_path(1) == "_versions/18446744073709551614.manifest"
 
@@ -48,7 +48,7 @@ def test_the_names_that_lance_writes() -> None:
         ".manifest",
     ],
 )
-def test_all_else_is_no_manifest(name: str) -> None:
+def test_manifest_name_parsing_ignores_other_files(name: str) -> None:
     assert parse_manifest_name(f"_versions/{name}") is None
 
 
@@ -61,6 +61,6 @@ def test_versions_out_of_range_have_no_name(version: int) -> None:
 @pytest.mark.parametrize(
     "name", ["../1-a.txn", "1-a/b.txn", "1-a.manifest", "-a.txn", "", "1-.txn", "1-a\n.txn"]
 )
-def test_transaction_names_from_a_manifest_stay_in_their_folder(name: str) -> None:
+def test_transaction_names_outside_their_folder_are_refused(name: str) -> None:
     with pytest.raises(FormatError, match="not the name of a transaction"):
         transaction_path(name)

@@ -1,4 +1,4 @@
-"""What is said where no table is."""
+"""Errors for places without a table."""
 
 from __future__ import annotations
 

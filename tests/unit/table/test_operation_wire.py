@@ -31,13 +31,13 @@ def messages() -> dict[type, Descriptor]:
     return {kind: operations[name] for kind, name in NAMES.items()} | parts
 
 
-def test_every_operation_has_rows() -> None:
+def test_operation_messages_have_field_mappings() -> None:
     assert FIELDS.keys() == messages().keys()
     assert {field.name for field in OPERATIONS} - set(NAMES.values()) == {"update_mem_wal_state"}
 
 
 @pytest.mark.parametrize("kind", FIELDS, ids=lambda kind: kind.__name__)
-def test_every_field_has_a_row(kind: type) -> None:
+def test_operation_message_fields_have_a_mapping(kind: type) -> None:
     message = messages()[kind]
     fields = {field.name for field in message.fields}
     beside = {field for name, field in BESIDE if name == message.name}

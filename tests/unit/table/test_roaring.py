@@ -48,7 +48,7 @@ def test_roaring_is_written_like_croaring(name: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.sets(st.integers(0, 2**32 - 1), max_size=300))
-def test_any_set(values: set[int]) -> None:
+def test_roaring_sets_round_trip(values: set[int]) -> None:
     assert parse_roaring(serialize_roaring(array(sorted(values)))).tolist() == sorted(values)
 
 
@@ -63,7 +63,7 @@ def test_a_range_is_a_run_in_each_container(containers: int) -> None:
         assert count % (1 << 16) == 1 or data == bitmap.serialize()
 
 
-def test_cut_off_anywhere() -> None:
+def test_truncated_roaring_bitmap_is_refused() -> None:
     for with_runs in (False, True):
         bitmap = BitMap([*range(10), *range(70000, 140000, 2)], optimize=False)
         if with_runs:
@@ -74,7 +74,7 @@ def test_cut_off_anywhere() -> None:
                 parse_roaring(data[:size])
 
 
-def test_flipped_bits_give_a_typed_error_or_a_sorted_set() -> None:
+def test_damaged_roaring_bitmap_raises_format_error_or_is_sorted() -> None:
     rng = random.Random(20)
     for with_runs in (False, True):
         bitmap = BitMap([*range(0, 600, 3), *range(70000, 80000)], optimize=False)
@@ -90,7 +90,7 @@ def test_flipped_bits_give_a_typed_error_or_a_sorted_set() -> None:
             assert np.all(np.diff(values) > 0)
 
 
-def test_a_few_bytes_may_stand_for_no_more_than_is_asked_for() -> None:
+def test_roaring_bitmap_above_the_value_limit_is_refused() -> None:
     data = BitMap(range(1 << 20)).serialize()
     assert len(data) < 300
     assert len(parse_roaring(data, 1 << 20)) == 1 << 20

@@ -1,4 +1,4 @@
-"""Transactions as bytes, ours and theirs."""
+"""Transactions as bytes, of Pennon and of pylance."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def oracle_fragments(rows: pa.Table, root: str) -> tuple[Fragment, ...]:
     )
 
 
-def test_pylance_reads_our_commits(tmp_path: Path) -> None:
+def test_commits_of_pennon_are_read_by_pylance(tmp_path: Path) -> None:
     root = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1, 2], "s": ["x", None]}).replace_schema_metadata({"k": "v"})
     schema = schema_from_arrow(rows.schema)
@@ -76,7 +76,7 @@ def test_pylance_reads_our_commits(tmp_path: Path) -> None:
     assert lance.dataset(root).count_rows() == 8
 
 
-def test_their_transactions_inline_and_in_files(tmp_path: Path) -> None:
+def test_transactions_of_pylance_are_read_inline_and_from_files(tmp_path: Path) -> None:
     root = str(tmp_path / "t.lance")
     rows = pa.table({"a": range(20)})
     lance.write_dataset(rows, root, data_storage_version="2.0")
@@ -115,14 +115,14 @@ def test_transactions_of_old_releases(path: Path) -> None:
     assert message.FromString(ours) == message.FromString(data)
 
 
-def test_the_old_releases_name_files_that_we_find() -> None:
+def test_transaction_file_of_old_release_is_read() -> None:
     store = open_store(OLD / "0.36.0/btree_in_index_pkg.lance")
     data = read_transaction(store, read_manifest(store))
     assert data is not None
     assert operation_name(parse_transaction(data).operation) == "create_index"
 
 
-def test_a_lost_transaction_is_none() -> None:
+def test_missing_transaction_file_reads_as_none() -> None:
     store = open_store(OLD / "0.36.0/btree_in_index_pkg.lance")
     manifest = replace(read_manifest(store), transaction_file=f"1-{'a' * 8}.txn")
     assert read_transaction(store, manifest) is None
@@ -139,7 +139,7 @@ def test_equal_transactions_have_equal_bytes() -> None:
     assert parse_transaction(serialize_transaction(one)) == one
 
 
-def test_unknown_operations_and_fields_are_kept() -> None:
+def test_transaction_unknown_operations_and_fields_round_trip() -> None:
     data = serialize_transaction(Transaction(1, Append(()))) + b"\x82\x08\x02hi"
     parsed = parse_transaction(data)
     assert b"\x82\x08\x02hi" in serialize_transaction(parsed)
@@ -148,7 +148,7 @@ def test_unknown_operations_and_fields_are_kept() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"\x12\x05ab", b"\x12\x01\xff"])
-def test_damage(data: bytes) -> None:
+def test_damaged_transactions_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="no Transaction"):
         parse_transaction(data)
 
@@ -166,7 +166,7 @@ def test_config_keys_of_old_and_new_messages() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "../x", "a b", "12345"])
-def test_uuids_that_are_none(value: str) -> None:
+def test_invalid_transaction_uuids_are_refused(value: str) -> None:
     with pytest.raises(FormatError):
         check_uuid(value)
 

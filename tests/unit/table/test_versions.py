@@ -47,7 +47,7 @@ def at(version: int) -> int:
 
 
 @pytest.mark.parametrize("naming", Naming)
-def test_the_newest_version_whatever_the_hint_says(naming: Naming) -> None:
+def test_latest_version_is_found_with_any_version_hint(naming: Naming) -> None:
     store = table(f"latest{naming}", naming)
     for hint in (None, b'{"version":3}', b'{"version":99}', b"", b"\xff{"):
         if hint is not None:
@@ -72,7 +72,7 @@ def test_opening_costs_a_listing_and_one_read(naming: Naming) -> None:
     assert store.counts.rounds == 1
 
 
-def test_of_mixed_names_the_new_ones_count() -> None:
+def test_latest_version_of_mixed_naming_schemes() -> None:
     store = table("mixed", Naming.V2, 2)
     store.put(Naming.V1.manifest_path(1), b"x")
     assert latest_version(store) == 2
@@ -84,14 +84,14 @@ def test_of_mixed_names_the_new_ones_count() -> None:
 
 
 @pytest.mark.parametrize("find", [latest_version, read_manifest, list_versions])
-def test_no_table(find: object) -> None:
+def test_missing_table_error_names_the_uri(find: object) -> None:
     with pytest.raises(NotFoundError, match="no Lance table at 'memory://nothing'"):
         find(MemoryStore("nothing"))  # type: ignore[operator]
     with pytest.raises(NotFoundError, match="no Lance table"):
         read_manifest(MemoryStore("nothing"), 1)
 
 
-def test_a_version_that_is_not_there() -> None:
+def test_missing_version_error_lists_the_range() -> None:
     store = table("absent", Naming.V2, 3)
     with pytest.raises(NotFoundError, match="there are 3 versions, 1 to 3"):
         read_manifest(store, 4)
@@ -107,7 +107,7 @@ def test_a_manifest_under_a_wrong_name() -> None:
     assert caught.value.where.file == "_versions/5.manifest"
 
 
-def test_as_of() -> None:
+def test_version_as_of_a_time() -> None:
     store = table("asof", Naming.V2, 4)
     hour = timedelta(hours=1)
     assert version_as_of(store, START + hour) == 1
@@ -118,7 +118,7 @@ def test_as_of() -> None:
         version_as_of(store, START)
 
 
-def test_history_as_the_oracle_tells_it(tmp_path: Path) -> None:
+def test_version_history_equals_pylance(tmp_path: Path) -> None:
     root = str(tmp_path / "t.lance")
     rows = pa.table({"a": [1]})
     for mode in ("create", "append", "append"):

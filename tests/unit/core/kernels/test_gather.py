@@ -81,7 +81,7 @@ def test_a_sum_beyond_63_bits_is_refused() -> None:
         total_size(starts, np.full(3, 2**62, np.int64), 2**63 - 1)
 
 
-def test_sizes_must_agree() -> None:
+def test_gather_with_wrong_sizes_is_refused() -> None:
     zeros, ones = np.zeros(2, np.int64), np.ones(2, np.int64)
     with pytest.raises(ValueError, match="target"):
         gather(SOURCE, zeros, ones, np.zeros(3, np.uint8))
@@ -132,7 +132,7 @@ def fd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @given(ranges=PLACES, rise=st.booleans())
-def test_a_file_is_gathered_as_its_twin(
+def test_gather_from_file_equals_its_twin(
     fd: int, ranges: list[tuple[int, int]], *, rise: bool
 ) -> None:
     """Ranges that rise and lie close are read together; others come out right as well."""
@@ -144,14 +144,14 @@ def test_a_file_is_gathered_as_its_twin(
 
 
 @pytest.mark.parametrize("step", [1, 10, 4000, 5000, 70_000])
-def test_rows_at_even_distances(fd: int, step: int) -> None:
+def test_gather_from_file_of_evenly_spaced_rows(fd: int, step: int) -> None:
     starts = np.arange(0, len(FILE) - 100, step, dtype=np.int64)[:3000]
     target = np.zeros(100 * len(starts), np.uint8)
     gather_from_file(fd, starts, starts + 100, target)
     assert target.tobytes() == b"".join(FILE[at : at + 100].tobytes() for at in starts)
 
 
-def test_ranges_that_the_file_does_not_hold(fd: int) -> None:
+def test_gather_beyond_the_file_is_refused(fd: int) -> None:
     for size in (10, 100_000):
         starts, ends = columns([(0, 8), (len(FILE) - 5, len(FILE) - 5 + size)])
         with pytest.raises(EOFError):

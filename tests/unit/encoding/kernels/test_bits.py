@@ -19,7 +19,7 @@ def bits_of(data: np.ndarray) -> list[int]:
 
 
 @each_seed(50)
-def test_pick_bits(seed: int) -> None:
+def test_pick_bits_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     source = np.frombuffer(chance.randbytes(chance.randint(0, 40)), np.uint8)
     limit = len(source) * 8
@@ -43,7 +43,7 @@ def test_pick_bits_checks_first(starts: list[int], ends: list[int]) -> None:
 
 
 @each_seed(50)
-def test_unpack_bits(seed: int) -> None:
+def test_unpack_bits_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     width, signed = chance.randint(1, 64), chance.random() < 0.5
     source = np.frombuffer(chance.randbytes(200), np.uint8)
@@ -101,7 +101,7 @@ def test_fastlanes_checks_first(words: int, width: int, values: int) -> None:
 
 
 @each_seed(30)
-def test_lz4_size(seed: int) -> None:
+def test_lz4_decoded_size(seed: int) -> None:
     chance = random.Random(seed)
     plain = b"".join(bytes([chance.randrange(4)]) * chance.randint(1, 600) for _ in range(20))
     plain += chance.randbytes(chance.randint(0, 600))
@@ -109,7 +109,7 @@ def test_lz4_size(seed: int) -> None:
     assert decoded_size(np.frombuffer(block, np.uint8)) == len(plain)
 
 
-def test_lz4_that_is_cut_off() -> None:
+def test_truncated_lz4_block_is_refused() -> None:
     block = pa.Codec("lz4_raw").compress(bytes(range(100))).to_pybytes()
     with pytest.raises(ValueError, match="cut off"):
         decoded_size(np.frombuffer(block[:-1], np.uint8))
@@ -117,7 +117,7 @@ def test_lz4_that_is_cut_off() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize(("start", "count"), [(0, 0), (0, 1), (3, 5), (0, 64), (7, 130), (8, 992)])
-def test_set_bits(share: float, start: int, count: int) -> None:
+def test_set_bits_finds_positions_of_set_bits(share: float, start: int, count: int) -> None:
     bits = np.random.default_rng(3).random(1000) < share
     packed = np.packbits(bits, bitorder="little")
     expected = np.flatnonzero(bits[start : start + count])
@@ -132,6 +132,6 @@ def test_set_bits(share: float, start: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "count"), [(-1, 2), (0, 9), (8, 1), (0, -1)])
-def test_bits_that_are_not_there(start: int, count: int) -> None:
+def test_set_bits_outside_the_source_is_refused(start: int, count: int) -> None:
     with pytest.raises(ValueError, match="leave the source"):
         set_bits(np.zeros(1, np.uint8), start, count, np.empty(0, np.int64))

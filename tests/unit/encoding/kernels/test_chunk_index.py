@@ -13,7 +13,7 @@ MOST = 1 << 16
 
 @pytest.mark.parametrize("width", [2, 4])
 @pytest.mark.parametrize("chunks", [1, 2, 700])
-def test_words_become_running_sums(width: int, chunks: int) -> None:
+def test_chunk_words_become_offsets_and_first_items(width: int, chunks: int) -> None:
     rng = np.random.default_rng(chunks)
     sizes = rng.integers(1, 1 << (8 * width - 4), chunks)
     logs = rng.integers(0, 16, chunks)
@@ -29,7 +29,7 @@ def test_words_become_running_sums(width: int, chunks: int) -> None:
     assert size_bytes == offsets[-1]
 
 
-def test_words_that_do_not_hold_the_items_are_refused() -> None:
+def test_chunk_words_without_all_items_are_refused() -> None:
     words = np.array([3, 0], "<u2").view(np.uint8)  # 8 items, and what is left
     assert index_chunks(words, 2, 9, MOST)[0][2].tolist() == [8, 1, 0]
     for items in (7, 8):
@@ -45,7 +45,7 @@ def test_words_that_do_not_hold_the_items_are_refused() -> None:
 
 @pytest.mark.parametrize("stride", [2, 3])
 @pytest.mark.parametrize("chunks", [1, 2, 500])
-def test_row_indices_tell_where_rows_begin(stride: int, chunks: int) -> None:
+def test_row_index_has_the_first_row_of_each_chunk(stride: int, chunks: int) -> None:
     rng = np.random.default_rng(chunks)
     table = rng.integers(0, 9, (chunks, stride)).astype("<u8")
     table[:, 0] += 1
@@ -70,7 +70,7 @@ def test_row_indices_tell_where_rows_begin(stride: int, chunks: int) -> None:
         [[(1 << 64) - 1, 0]],
     ],
 )
-def test_rows_that_do_not_begin_and_end_are_refused(table: list[list[int]]) -> None:
+def test_row_index_with_unfinished_rows_is_refused(table: list[list[int]]) -> None:
     data = np.array(table, "<u8").view(np.uint8).reshape(-1)
     with pytest.raises(ValueError, match="row"):
         index_rows(data, len(table), 2)
@@ -79,7 +79,7 @@ def test_rows_that_do_not_begin_and_end_are_refused(table: list[list[int]]) -> N
             index_rows(wrong, len(table), 2)
 
 
-def test_chunks_of_single_values_are_found() -> None:
+def test_flat_table_finds_the_chunk_of_a_value() -> None:
     numbers = np.array([[0, 10, 30], [0, 3, 5], [3, 2, 0], [0, 0, 0]])
     table, zero = flat_table(1000, numbers), np.zeros(1, np.int64)
     for row, chunk in enumerate((0, 0, 0, 1, 1)):

@@ -54,7 +54,7 @@ def split_slowly(chunk: bytes, level_buffers: int, value_buffers: int, is_large:
 
 
 @each_seed(40)
-def test_split_chunks(seed: int) -> None:
+def test_split_chunks_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     level_buffers, value_buffers = chance.randint(0, 2), chance.randint(0, 3)
     is_large = chance.random() < 0.5
@@ -93,7 +93,7 @@ def test_split_chunks_refuses(chunk: bytes, size: int) -> None:
         split_chunks(data, numbers([0]), numbers([size]), 0, 1, is_large=False)
 
 
-def test_split_chunks_that_leave_their_buffer() -> None:
+def test_split_chunks_outside_their_buffer_is_refused() -> None:
     with pytest.raises(FormatError, match="leaves its buffer"):
         split_chunks(np.zeros(8, np.uint8), numbers([0]), numbers([16]), 0, 1, is_large=False)
 
@@ -116,7 +116,7 @@ def pack_slowly(values: Sequence[int], width: int, bits: int) -> bytes:
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_unpack_inline(bits: int) -> None:
+def test_unpack_inline_equals_the_twin(bits: int) -> None:
     chance = random.Random(bits)
     chunks: list[bytes] = []
     wanted: list[int] = []
@@ -149,7 +149,7 @@ def test_unpack_inline_refuses_wide_bits() -> None:
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("raw_tail", [False, True])
-def test_unpack_blocks(bits: int, *, raw_tail: bool) -> None:
+def test_unpack_blocks_equals_the_twin(bits: int, *, raw_tail: bool) -> None:
     chance = random.Random(bits)
     width = bits - 3
     chunks, wanted, counts = [], [], [1, 1024, 1030, 2048]
@@ -179,7 +179,7 @@ def test_unpack_blocks(bits: int, *, raw_tail: bool) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("length_bits", [8, 16, 32])
-def test_expand_runs(bits: int, length_bits: int) -> None:
+def test_expand_runs_equals_the_twin(bits: int, length_bits: int) -> None:
     chance = random.Random(bits * length_bits)
     values, lengths, counts, wanted = [], [], [], []
     for _ in range(4):
@@ -205,7 +205,7 @@ def test_expand_runs(bits: int, length_bits: int) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
-def test_join_streams(width: int) -> None:
+def test_join_streams_equals_the_twin(width: int) -> None:
     counts = [3, 0, 1, 100]
     rows = [np.random.default_rng(n).bytes(n * width) for n in counts]
     chunks = [b"".join(row[byte::width] for byte in range(width)) for row in rows]
@@ -227,7 +227,7 @@ def string_chunk(strings: Sequence[bytes], width: int) -> bytes:
 
 
 @each_seed(30)
-def test_pick_strings(seed: int) -> None:
+def test_pick_strings_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     width = chance.choice([4, 8])
     lists = [
@@ -271,7 +271,7 @@ def test_pick_strings_of_a_chunk_without_room() -> None:
 
 
 @each_seed(40)
-def test_unzip_sized(seed: int) -> None:
+def test_unzip_sized_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     width = chance.choice([1, 2, 4, 8])
     values = [chance.randbytes(chance.randint(0, 20)) for _ in range(chance.randint(0, 30))]
@@ -301,7 +301,7 @@ def test_unzip_sized(seed: int) -> None:
 
 
 @each_seed(40)
-def test_unzip(seed: int) -> None:
+def test_unzip_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     word, bits_def = chance.choice([(0, 0), (1, 2), (2, 9), (4, 16)])
     size_width = chance.choice([0, 1, 2, 4, 8])
@@ -341,7 +341,7 @@ def test_unzip(seed: int) -> None:
 # --- packed rows ----------------------------------------------------------------------------------
 
 
-def test_split_rows() -> None:
+def test_split_rows_of_packed_structs() -> None:
     rows = [(b"abcd", b"x", b"yy"), None, (b"efgh", b"", b"z" * 9)]
     data, offsets = b"", [0]
     for row in rows:
@@ -365,7 +365,7 @@ def test_split_rows() -> None:
 
 
 @each_seed(60)
-def test_place_rows(seed: int) -> None:
+def test_place_rows_equals_the_twin(seed: int) -> None:
     """Rows of random levels, cut into chunks anywhere between values, some chunks left out."""
     chance = random.Random(seed)
     rows = [

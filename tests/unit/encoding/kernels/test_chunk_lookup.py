@@ -1,4 +1,4 @@
-"""Chunks that hold rows are found wherever these are; more of this in `test_point_read`."""
+"""Lookup of the chunks that hold given rows; more of this in `test_point_read`."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RANDOM = np.random.default_rng(11)
 
 @pytest.mark.parametrize("count", [1, 2, 3, 40, 3_000])
 @pytest.mark.parametrize("chunks", [1, 2, 7, 500])
-def test_chunks_are_found_near_the_last_one_and_far_from_it(chunks: int, count: int) -> None:
+def test_chunk_lookup_finds_near_and_far_chunks(chunks: int, count: int) -> None:
     sizes = RANDOM.integers(1, 9, chunks)
     first_rows = np.concatenate([[0], np.cumsum(sizes)])
     table = ChunkTable(64, 8 * first_rows, first_rows, first_rows, np.zeros(chunks, np.uint8))

@@ -18,7 +18,7 @@ def words(values: list[int], count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [2, 4])
 @each_seed(50)
-def test_small_decimals(seed: int, count: int) -> None:
+def test_are_small_equals_integer_comparison(seed: int, count: int) -> None:
     chance = random.Random(seed)
     limit = 10 ** chance.randint(1, 18)
     values = [chance.randint(1 - limit, limit - 1) for _ in range(chance.randint(0, 20))]
@@ -28,6 +28,6 @@ def test_small_decimals(seed: int, count: int) -> None:
     assert not are_small(words(values, count), count, limit)
 
 
-def test_no_whole_decimals() -> None:
+def test_are_small_of_partial_values_is_refused() -> None:
     with pytest.raises(ValueError, match="whole"):
         are_small(np.zeros(3, np.int64), 2, 10)

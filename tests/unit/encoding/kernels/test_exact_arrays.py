@@ -88,7 +88,7 @@ def _cut(batch: pa.RecordBatch, held: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def test_copies_do_not_keep_what_they_were_cut_from() -> None:
+def test_exact_copy_releases_its_source() -> None:
     before = pa.total_allocated_bytes()
     texts = pa.array(["abcdefghij" * 10] * 100_000)
     kept = exact_array(texts.slice(5000, 10))
@@ -106,7 +106,7 @@ def test_most_of_a_batch_is_not_copied() -> None:
 
 
 @pytest.mark.parametrize("cuts", [False, True], ids=["exported", "cut"])
-def test_columns_that_nobody_imports_are_released(cuts: bool) -> None:
+def test_exact_columns_without_import_are_released(cuts: bool) -> None:
     numbers = np.arange(1000)
     held = weakref.ref(numbers)
     values = pa.Array.from_buffers(pa.int64(), 1000, [None, pa.py_buffer(numbers)])
@@ -146,7 +146,7 @@ def test_exact_columns_refuse_layouts_that_do_not_fit() -> None:
         columns.cut(layout, 0, 2)
 
 
-def test_offsets_that_run_backwards_are_refused() -> None:
+def test_exact_columns_with_descending_offsets_are_refused() -> None:
     offsets = pa.py_buffer(np.array([0, 3, 1, 3], np.int32))
     lists = pa.Array.from_buffers(
         pa.list_(pa.int64()), 3, [None, offsets], children=[pa.array([1, 2, 3])]

@@ -59,7 +59,7 @@ def some_bytes(chance: random.Random) -> bytes:
 
 
 @each_seed(40)
-def test_stored_frames(seed: int) -> None:
+def test_stored_zstd_frames_equal_the_codec(seed: int) -> None:
     chance = random.Random(seed)
     plain = [some_bytes(chance) for _ in range(6)]
     frames = [frame(chance, part) for part in plain]
@@ -85,7 +85,7 @@ def test_other_frames_are_for_the_codec() -> None:
     assert stored_sizes(data[:0], np.zeros(2, np.int64), np.zeros(2, np.int64)).tolist() == [-1, -1]
 
 
-def test_arguments_that_do_not_fit() -> None:
+def test_frame_copy_with_wrong_arguments_is_refused() -> None:
     made = frame(random.Random(1), b"abc")
     data, starts, ends = ranges([made])
     zero, three = np.zeros(1, np.int64), np.array([3])

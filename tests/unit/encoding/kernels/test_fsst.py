@@ -46,7 +46,7 @@ def decode(strings: Any, dtype: Any = np.int32) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_strings_decode_as_the_twin_says(dtype: Any) -> None:
+def test_fsst_strings_decode_as_the_twin(dtype: Any) -> None:
     chance = random.Random(5)
     for _ in range(50):
         strings = [random_codes(chance) for _ in range(chance.randint(0, 20))]
@@ -57,7 +57,7 @@ def test_strings_decode_as_the_twin_says(dtype: Any) -> None:
 
 
 @each_seed(30)
-def test_strings_of_chunks_decode_as_the_twin_says(seed: int) -> None:
+def test_fsst_chunks_decode_as_the_twin(seed: int) -> None:
     """Strings of few codes and of many, with many escapes and without, some of all items."""
     chance = random.Random(seed)
     width, most = chance.choice([4, 8]), chance.choice([0, 3, 9, 40])

@@ -45,7 +45,7 @@ def slow_encode(text: bytes, symbols: list[bytes]) -> bytes:
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-def test_codes_are_those_of_the_longest_symbols(*, zeros: bool) -> None:
+def test_fsst_encoding_takes_the_longest_symbols(*, zeros: bool) -> None:
     symbols = [s for s in SYMBOLS if zeros or len(s) == 1 or s[-1]]
     chance = random.Random(7)
     values = [
@@ -94,7 +94,7 @@ def test_offsets_and_tables_are_checked() -> None:
         count_symbols(data, np.array([0, 4]), *table([]), 1, PAIRS[:511])
 
 
-def test_candidates_are_symbols_and_neighbours_with_what_they_save() -> None:
+def test_fsst_candidates_are_symbols_and_pairs_with_their_gain() -> None:
     made = strings([b"abab", b"ab"])
     found = count_symbols(made.data, made.offsets, *table([]), 1, PAIRS)
     saved = {
@@ -118,7 +118,7 @@ def test_trained_codes_decode_to_the_strings(count: int) -> None:
     assert len(found.serialize()) == 2312
 
 
-def test_equal_strings_give_equal_tables_and_text_shrinks_to_a_third() -> None:
+def test_fsst_training_is_deterministic_and_shrinks_text_to_a_third() -> None:
     made = strings([f"user{n % 97}@mail{n % 13}.example.org".encode() for n in range(20_000)])
     found, again = train(sample_of(made)), train(sample_of(made))
     assert found.serialize() == again.serialize()

@@ -19,7 +19,7 @@ def strings(values: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(values), np.uint8), offsets
 
 
-def test_byte_strings_stand_behind_their_levels_and_sizes() -> None:
+def test_interleaved_byte_strings_follow_their_levels_and_sizes() -> None:
     rep = np.array([1, 0, 1, 1], np.uint16)
     definition = np.array([0, 1, 2, 0], np.uint16)
     data, offsets = strings([b"ab", b"", b"c"])
@@ -38,7 +38,7 @@ def test_byte_strings_stand_behind_their_levels_and_sizes() -> None:
 
 
 @pytest.mark.parametrize("word_width", [1, 2, 4])
-def test_values_of_one_width_keep_their_place_when_they_are_null(word_width: int) -> None:
+def test_interleaved_fixed_width_nulls_keep_their_slot(word_width: int) -> None:
     definition = np.array([0, 1, 0], np.uint16)
     zipped, starts = interleave(
         NONE, definition, 1, word_width, 0, 1, np.arange(6, dtype=np.uint8), 2, None, 0
@@ -48,14 +48,14 @@ def test_values_of_one_width_keep_their_place_when_they_are_null(word_width: int
     assert starts.tolist() == [number * (word_width + 2) for number in range(4)]
 
 
-def test_values_without_levels_are_as_they_are() -> None:
+def test_interleaved_values_without_levels() -> None:
     data, offsets = strings([b"x", b"yz"])
     zipped, starts = interleave(NONE, NONE, 0, 0, 0, 0, data, 0, offsets, 8)
     assert zipped.tobytes() == struct.pack("<Q", 1) + b"x" + struct.pack("<Q", 2) + b"yz"
     assert starts.tolist() == [0, 9, 19]
 
 
-def test_values_that_do_not_fit_the_levels_are_refused() -> None:
+def test_interleaved_values_of_wrong_count_are_refused() -> None:
     data, offsets = strings([b"x", b"yz"])
     with pytest.raises(ValueError, match="visible"):
         interleave(NONE, np.zeros(3, np.uint16), 1, 1, 0, 1, data, 0, offsets, 4)
@@ -65,7 +65,7 @@ def test_values_that_do_not_fit_the_levels_are_refused() -> None:
         interleave(NONE, NONE, 0, 0, 0, 0, data, 0, np.array([0, 3, 2], np.int64), 4)
 
 
-def test_strings_are_cut_into_powers_of_two_that_fit() -> None:
+def test_strings_are_cut_into_chunks_of_powers_of_two() -> None:
     _, offsets = strings([b"x" * 10] * 100)
     assert cut_strings(offsets, 4, 400, 4096).tolist() == [16, 16, 16, 16, 16, 20]
     assert cut_strings(offsets, 4, 10_000, 4096).tolist() == [100]
@@ -113,7 +113,7 @@ def test_wide_chunks_have_sizes_of_32_bits_for_values_only() -> None:
 
 
 @pytest.mark.parametrize("is_large", [False, True])
-def test_chunks_that_are_too_large_are_none(is_large: bool) -> None:
+def test_chunk_assembly_above_the_size_limit_returns_none(is_large: bool) -> None:
     logs, none, one = np.zeros(1, np.uint8), np.array([0]), np.array([65536])
     big = np.zeros(32768, np.uint8)
     assert put_together(none, logs, [big[:32760]], [[32760]], 0, is_large) is not None

@@ -24,7 +24,7 @@ def bits_of(bitmap: np.ndarray | None, count: int) -> list[int]:
 
 
 @each_seed(40)
-def test_validity(seed: int) -> None:
+def test_validity_of_levels_equals_the_twin(seed: int) -> None:
     chance = random.Random(seed)
     highest = chance.randint(0, 5)
     visible = [chance.random() < 0.7 for _ in range(highest + 1)]
@@ -40,13 +40,13 @@ def test_validity(seed: int) -> None:
     assert len(bitmap) == -(-slots // 8)
 
 
-def test_validity_of_levels_that_are_none() -> None:
+def test_definition_levels_above_the_highest_are_refused() -> None:
     with pytest.raises(FormatError, match="definition level 3, where the highest is 2"):
         validity_of(levels(0, 3), np.ones(3, np.uint8), 0)
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_lists_without_nulls(*, wide: bool) -> None:
+def test_lists_of_levels_without_nulls(*, wide: bool) -> None:
     """[[1, 2], [3]], [[4]]: the inner lists, then the outer ones."""
     offsets, validity, rep, _ = lists_of(levels(2, 0, 1, 2), None, 0, -1, 0, wide)
     assert (offsets.tolist(), validity, rep.tolist()) == ([0, 2, 3, 4], None, [1, 0, 1])
@@ -55,7 +55,7 @@ def test_lists_without_nulls(*, wide: bool) -> None:
     assert offsets.dtype == (np.int64 if wide else np.int32)
 
 
-def test_lists_with_nulls() -> None:
+def test_lists_of_levels_with_nulls() -> None:
     """[1, NULL], [], NULL, [2] in a struct that is NULL in the last row.
 
     Levels: 1 a NULL item, 2 a NULL list, 3 an empty one, 4 a NULL struct.
@@ -69,7 +69,7 @@ def test_lists_with_nulls() -> None:
     assert outer_def.tolist() == [0, 3, 2, 0, 4]
 
 
-def test_lists_that_are_not_there() -> None:
+def test_lists_under_null_outer_lists_have_no_slot() -> None:
     """[[1], NULL], NULL: the NULL of the outer layer (level 2) has no slot among the inner lists."""
     rep, definition = levels(2, 1, 2), levels(0, 1, 2)
     offsets, validity, outer_rep, outer_def = lists_of(rep, definition, 0, -1, 1, wide=False)
@@ -135,14 +135,14 @@ def test_lists_of_random_levels(seed: int) -> None:
             assert outer == ([] if is_outermost else wanted[2])
 
 
-def test_lists_that_begin_nowhere() -> None:
+def test_repetition_levels_without_list_start_are_refused() -> None:
     with pytest.raises(FormatError, match="in the middle of a list"):
         lists_of(levels(0, 1), None, 0, -1, 0, wide=False)
     with pytest.raises(FormatError, match="1 repetition levels, but 2"):
         lists_of(levels(1), levels(0, 0), 0, -1, 0, wide=False)
 
 
-def test_every_nth() -> None:
+def test_every_nth_level_of_fixed_size_lists() -> None:
     visible = np.array([1, 1, 0], np.uint8)
     rep, definition = every_nth(NONE, levels(0, 1, 1, 0), visible, 2)
     assert (rep, definition.tolist()) == (None, [0, 1])

@@ -41,7 +41,7 @@ def inflate(blocks: list[bytes], sizes: list[int]) -> bytes:
 
 
 @each_seed(60)
-def test_blocks_hold_what_was_put_in(seed: int) -> None:
+def test_lz4_blocks_round_trip(seed: int) -> None:
     chance = random.Random(seed)
     plain = [text(chance, chance.choice([0, 1, 5, 17, 300, 8192, 70_000])) for _ in range(5)]
     blocks = [CODEC.compress(each, asbytes=True) for each in plain]
@@ -67,6 +67,6 @@ def test_damaged_blocks_are_format_errors_or_some_bytes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("sizes", [[3], [5], [0]])
-def test_sizes_that_are_not_so_are_format_errors(sizes: list[int]) -> None:
+def test_lz4_block_of_wrong_size_is_refused(sizes: list[int]) -> None:
     with pytest.raises(FormatError, match="LZ4 block 0"):
         inflate([CODEC.compress(b"abcd", asbytes=True)], sizes)

@@ -12,7 +12,7 @@ RANDOM = np.random.default_rng(1)
 
 @pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 65])
-def test_copy_bits(offset: int, count: int) -> None:
+def test_copy_bits_equals_numpy(offset: int, count: int) -> None:
     bitmap = RANDOM.integers(0, 256, 20, np.uint8)
     bits = np.unpackbits(bitmap, bitorder="little")[offset : offset + count]
     assert (
@@ -28,7 +28,7 @@ def test_copy_bits_stays_within_the_bitmap() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("shift", [0, 1])
-def test_zero_nulls(width: int, shift: int) -> None:
+def test_zero_nulls_equals_numpy(width: int, shift: int) -> None:
     rows = 37
     values = RANDOM.integers(1, 256, rows * width + shift, np.uint8)[shift:]
     valid = RANDOM.random(rows) < 0.5

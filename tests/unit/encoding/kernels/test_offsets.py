@@ -66,7 +66,7 @@ def decode(
 @pytest.mark.parametrize("nulls", [0, 0.3, 1])
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("wide", [False, True])
-def test_ranges_decode_as_the_whole_page_says(nulls: float, width: int, wide: bool) -> None:
+def test_offset_ranges_decode_as_the_whole_page(nulls: float, width: int, wide: bool) -> None:
     chance = random.Random(width)
     for _ in range(60):
         stored, adjustment = page_of(chance, chance.randint(1, 25), nulls)
@@ -116,7 +116,7 @@ def test_huge_values_neither_wrap_nor_pass() -> None:
             decode(read, [(0, 1)], [0], adjustment, 2**63 - 1)
 
 
-def test_offsets_beyond_31_bits_ask_for_wide_ones() -> None:
+def test_offsets_beyond_31_bits_need_wide_offsets() -> None:
     with pytest.raises(OverflowError):
         decode([2**31], [(0, 1)], [0], 2**40, 2**63 - 1)
     offsets, *_ = decode([2**31], [(0, 1)], [0], 2**40, 2**63 - 1, wide=True)
@@ -130,7 +130,7 @@ def test_encode_is_the_example_of_the_format() -> None:
     assert (stored.tolist(), adjustment, hidden) == ([2, 2 + 4, 3], 4, 0)
 
 
-def test_encode_counts_what_lies_under_nulls() -> None:
+def test_encode_offsets_counts_bytes_under_nulls() -> None:
     stored, adjustment, hidden = encode_end_offsets(
         np.array([0, 3, 5], np.int64), np.array([0b10], np.uint8), 0
     )

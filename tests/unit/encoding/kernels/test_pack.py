@@ -36,7 +36,7 @@ def random_values(dtype: type, width: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", WORDS)
-def test_every_width_is_packed_as_the_twin_says(dtype: type) -> None:
+def test_pack_blocks_of_every_width_equals_the_twin(dtype: type) -> None:
     for width in range(1, np.dtype(dtype).itemsize * 8 + 1):
         values = random_values(dtype, width, 1024)
         packed, sizes = pack_blocks(values, np.array([1024]), width)
@@ -46,7 +46,7 @@ def test_every_width_is_packed_as_the_twin_says(dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", WORDS)
 @pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
-def test_blocks_with_their_own_widths_unpack_again(dtype: type, count: int) -> None:
+def test_blocks_of_different_widths_round_trip(dtype: type, count: int) -> None:
     values = np.concatenate([random_values(dtype, width, 700) for width in (3, 0, 8, 5, 1)])[:count]
     widths = block_widths(values)
     blocks = [values[start : start + 1024] for start in range(0, count, 1024)]
@@ -60,7 +60,7 @@ def test_blocks_with_their_own_widths_unpack_again(dtype: type, count: int) -> N
 
 @pytest.mark.parametrize("counts", [[5], [1024, 1024, 7], [2048, 900], [0, 3, 0], [1, 1023, 4096]])
 @pytest.mark.parametrize("width", [1, 4, 15])
-def test_chunks_of_one_width_unpack_again(counts: list[int], width: int) -> None:
+def test_chunks_of_one_width_round_trip(counts: list[int], width: int) -> None:
     chunks = np.array(counts, np.int64)
     values = random_values(np.uint16, width, sum(counts))
     data, sizes = pack_blocks(values, chunks, width)
@@ -69,7 +69,7 @@ def test_chunks_of_one_width_unpack_again(counts: list[int], width: int) -> None
     assert again.tolist() == values.tolist()
 
 
-def test_the_end_of_a_chunk_is_packed_only_if_that_is_smaller() -> None:
+def test_chunk_tail_is_packed_only_if_smaller() -> None:
     values = random_values(np.uint16, 4, 300)
     _, sizes = pack_blocks(values, np.array([255, 45]), 4)
     assert sizes.tolist() == [2 * 255, 2 * 45]  # 4 bits: a packed block has 512 bytes
@@ -77,7 +77,7 @@ def test_the_end_of_a_chunk_is_packed_only_if_that_is_smaller() -> None:
     assert sizes.tolist() == [512]
 
 
-def test_chunks_that_do_not_divide_the_values_are_refused() -> None:
+def test_pack_blocks_with_wrong_chunk_sizes_is_refused() -> None:
     values = np.zeros(10, np.uint16)
     for counts in ([9], [11], [12, -2]):
         with pytest.raises(ValueError, match="divide"):

@@ -165,7 +165,7 @@ def plain(block: Any) -> object:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_picked_rows_are_those_of_whole_chunks(name: str) -> None:
+def test_point_read_rows_equal_those_of_whole_chunks(name: str) -> None:
     page = Page.of(ARRAYS[name])
     random = np.random.default_rng(11)
     for _ in range(40):
@@ -174,7 +174,7 @@ def test_picked_rows_are_those_of_whole_chunks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_damaged_chunks(name: str) -> None:
+def test_damaged_chunks_raise_format_error_or_read(name: str) -> None:
     """Any bytes give FormatError or as many rows as were asked for."""
     page = Page.of(ARRAYS[name])
     random = np.random.default_rng(13)
@@ -266,7 +266,7 @@ def run_on(found: PickedChunks, data: Bytes, *, peek: bool) -> PageValues:
     return found.pick(pa.py_buffer(packed))
 
 
-def test_chunks_are_found() -> None:
+def test_chunk_table_finds_chunks_of_row_ranges() -> None:
     """Row 2 goes on from chunk 0 through chunk 1, in which none begins, into chunk 2."""
     first_rows = np.array([0, 3, 3, 5, 6])
     goes_on = np.array([0, 1, 1, 0], np.uint8)
@@ -298,7 +298,7 @@ def test_chunks_are_found() -> None:
         ChunkTable(0, offsets, offsets, first_rows[1:], goes_on)
 
 
-def test_pages_that_do_not_rise_are_found() -> None:
+def test_find_pieces_of_pages_in_any_file_order() -> None:
     tables = [
         ChunkTable(at, np.array([0, 8]), np.array([0, 2]), np.array([0, 2]), np.zeros(1, np.uint8))
         for at in (100, 0, 8)

@@ -1,4 +1,4 @@
-"""Positions of version 0.1: a slow twin, and what is refused."""
+"""Positions of version 0.1: a slow twin, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def slow(
     st.booleans(),
     st.booleans(),
 )
-def test_as_the_slow_twin(
+def test_decode_positions_equals_the_twin(
     runs: list[list[int]], kind: type[np.int32 | np.int64], mark_empty: bool, wide: bool
 ) -> None:
     stored = [int(each) for run in runs for each in np.cumsum(run)]
@@ -80,12 +80,14 @@ def decode(stored: list[int], counts: list[int], pages: list[int], limit: int = 
         ([], [0], [0], "too few"),
     ],
 )
-def test_damage(stored: list[int], counts: list[int], pages: list[int], message: str) -> None:
+def test_damaged_positions_are_refused(
+    stored: list[int], counts: list[int], pages: list[int], message: str
+) -> None:
     with pytest.raises(FormatError, match=message):
         decode(stored, counts, pages)
 
 
-def test_runs_of_other_pages_may_lie_in_front() -> None:
+def test_positions_after_runs_of_other_pages() -> None:
     decode([0, 5, 4, 6], [1, 1], [0, 1])
 
 

@@ -33,7 +33,7 @@ def slow_runs(values: list[int]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("dtype", WORDS)
 @pytest.mark.parametrize("spread", [1, 3, 40, 300])
-def test_runs_of_each_chunk_are_what_the_twin_says(dtype: type, spread: int) -> None:
+def test_rle_runs_of_each_chunk_equal_the_twin(dtype: type, spread: int) -> None:
     rng = np.random.default_rng(spread)
     values: np.ndarray = np.repeat(rng.integers(0, 200, 9000 // spread), spread).astype(dtype)
     found, lengths, counts, runs = encode_runs(values, 4096, 2000)
@@ -50,7 +50,7 @@ def test_runs_of_each_chunk_are_what_the_twin_says(dtype: type, spread: int) -> 
     assert count_runs(values) == len(list(groupby(values.tolist())))
 
 
-def test_a_chunk_is_the_largest_power_of_two_that_fits() -> None:
+def test_rle_chunk_is_the_largest_fitting_power_of_two() -> None:
     values = np.arange(100, dtype=np.uint8)
     _, _, counts, _ = encode_runs(values, 4096, 2 * 40)
     assert counts.tolist() == [32, 32, 36]
@@ -60,7 +60,7 @@ def test_a_chunk_is_the_largest_power_of_two_that_fits() -> None:
         encode_runs(values, 4096, 1)
 
 
-def test_no_values_have_no_runs() -> None:
+def test_rle_encoding_of_zero_values() -> None:
     empty = np.empty(0, np.uint32)
     assert count_runs(empty) == 0
     assert [len(part) for part in encode_runs(empty, 4096, 100)] == [0, 0, 0, 0]
@@ -76,7 +76,7 @@ def test_streams_hold_one_byte_of_all_values_of_a_chunk() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 3])
-def test_null_becomes_the_value_before_it(offset: int) -> None:
+def test_fill_nulls_repeats_the_value_before(offset: int) -> None:
     valid = np.array([0, 0, 1, 0, 1, 1, 0], bool)
     bits = np.packbits(np.concatenate([np.ones(offset, bool), valid]), bitorder="little")
     values = np.array([9, 9, 1, 9, 2, 3, 9], np.uint16)
@@ -98,7 +98,7 @@ def test_runs_of_any_length_are_cut_at_chunks_and_at_255(most: int, room: int) -
     assert np.isin(np.cumsum(counts), ends).all()
 
 
-def test_pieces_have_one_hash_if_they_are_equal() -> None:
+def test_equal_pieces_have_equal_hashes() -> None:
     rng = np.random.default_rng(3)
     data = rng.integers(0, 256, 4000, np.uint8)
     data[2000:] = data[:2000]

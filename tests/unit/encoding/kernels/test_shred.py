@@ -89,7 +89,7 @@ def meanings(layers: tuple[Layer, ...], kind: pa.DataType) -> dict[int, str | No
 
 @pytest.mark.parametrize("kind", kinds(), ids=str)
 @pytest.mark.parametrize("start", [0, 3])
-def test_levels_are_what_the_twin_says(kind: pa.DataType, start: int) -> None:
+def test_shredded_levels_equal_the_twin(kind: pa.DataType, start: int) -> None:
     chance = random.Random(str(kind))
     values = [random_value(chance, kind) for _ in range(60)]
     array = pa.array(values, kind).slice(start)
@@ -113,7 +113,7 @@ def slow_row(value: Any, kind: pa.DataType, depth: int, lists: int) -> list[Entr
     return [(lists, first[1]), *rest]
 
 
-def test_items_of_lists_that_are_null_are_left_out() -> None:
+def test_shred_skips_items_of_null_lists() -> None:
     lists = pa.ListArray.from_arrays(
         pa.array([0, 2, 5, 7]), pa.array(range(7)), mask=pa.array([False, True, False])
     )
@@ -130,7 +130,7 @@ def test_items_of_lists_that_are_null_are_left_out() -> None:
     )
 
 
-def test_fixed_size_lists_in_structs_of_lists_that_are_null_are_left_out() -> None:
+def test_shred_skips_fixed_size_lists_of_null_lists() -> None:
     """Arrow's `filter` gives wrong items for slices of fixed-size lists of such lists."""
     numbers = pa.array(range(8 * 6), pa.int16())
     pairs = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(numbers, 2), 3)[1:]
@@ -208,7 +208,7 @@ def test_fixed_size_lists_of_structs_have_levels_for_all_layers() -> None:
     assert shredded.levels.definition.tolist() == [3, 3, 2, 1, 0, 2]
 
 
-def test_invisible_levels_go_with_the_value_behind_them() -> None:
+def test_invisible_levels_join_the_chunk_of_the_next_value() -> None:
     definition = np.array([2, 0, 1, 2, 2, 0, 2], np.uint16)
     assert count_levels(definition, np.array([2, 1]), 1).tolist() == [3, 4]
     assert count_levels(definition, np.array([1, 2]), 1).tolist() == [2, 5]
@@ -216,7 +216,7 @@ def test_invisible_levels_go_with_the_value_behind_them() -> None:
         count_levels(definition, np.array([4]), 1)
 
 
-def test_the_index_counts_rows_that_end_in_a_chunk() -> None:
+def test_row_index_counts_rows_that_end_in_a_chunk() -> None:
     rep = np.array([1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0], np.uint16)
     assert index_rows(rep, np.array([4, 4, 4]), 1).tolist() == [[1, 0], [1, 2], [1, 0]]
     assert index_rows(rep, np.array([12]), 1).tolist() == [[3, 0]]
@@ -235,7 +235,7 @@ def test_shred_refuses_levels_and_offsets_that_do_not_fit() -> None:
         add_lists(levels, levels, np.array([0, 2, 1, 3], np.int64), None, 0, 1, 2, 1)
 
 
-def test_marks_become_numbers_closed_or_not() -> None:
+def test_number_levels_replaces_marks() -> None:
     marks = np.array([0, 1, 0x8002, 2, 0x8000], np.uint16)
     number_levels(marks, np.array([0, 7, 5], np.uint16))
     assert marks.tolist() == [0, 7, 5, 5, 0]
@@ -245,7 +245,7 @@ def test_marks_become_numbers_closed_or_not() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 5])
-def test_slots_that_are_null_already_stay_so(offset: int) -> None:
+def test_add_items_keeps_slots_of_outer_nulls(offset: int) -> None:
     valid = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0], bool)
     bits = np.packbits(np.concatenate([np.ones(offset, bool), valid]), bitorder="little")
     definition = np.array([0, 0, 1, 1, 0, 0, 0, 0, 0], np.uint16)

@@ -35,7 +35,7 @@ def test_rows_of_pages(sizes: list[int], data: st.DataObject) -> None:
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8))
-def test_halves_are_the_whole(sizes: list[int]) -> None:
+def test_halves_of_picks_equal_the_whole(sizes: list[int]) -> None:
     borders = np.cumsum([0, *sizes]).astype(np.int64)
     whole = Picks.of(Rows.between(0, int(borders[-1])), borders)
     halves = whole.halves()

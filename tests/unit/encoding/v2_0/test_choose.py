@@ -1,4 +1,4 @@
-"""Which encoding a page gets, and what lies under NULLs."""
+"""The choice of an encoding for a page, and values under NULLs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_half_floats_and_nan_payloads_pass_bit_by_bit() -> None:
         (pa.array(["a"]).dictionary_encode(), Dictionary),
     ],
 )
-def test_choice(array: pa.Array, kind: pa.DataType) -> None:
+def test_encoding_choice_at_2_0_by_type_and_values(array: pa.Array, kind: pa.DataType) -> None:
     assert isinstance(encode_page(array, {}).encoding, kind)
 
 
@@ -109,7 +109,7 @@ def test_compression_is_for_the_bytes_of_binary_only() -> None:
     )
 
 
-def test_a_level_that_is_no_number_is_the_callers_fault() -> None:
+def test_compression_level_of_wrong_type_is_refused() -> None:
     metadata = {"lance-encoding:compression": b"zstd", "lance-encoding:compression-level": b"x"}
     with pytest.raises(ArgumentError, match="level"):
         encode_page(pa.array(["a"]), metadata)
@@ -139,7 +139,7 @@ def test_items_of_null_vectors_are_zero_and_need_no_validity() -> None:
     assert inner.buffers[1].to_pybytes() == bytes([0b111101])
 
 
-def test_vectors_of_nothing_but_null_items_need_no_values() -> None:
+def test_vectors_of_null_items_store_no_values() -> None:
     """Whatever lies under the NULL row, no item that can be seen has a value."""
     for hidden in (None, [7, 7]):
         items = pa.array([None, None, *(hidden or (None, None))], pa.int16())
@@ -148,7 +148,7 @@ def test_vectors_of_nothing_but_null_items_need_no_values() -> None:
         assert encoding == SomeNulls(Flat(1, BufferRef(0)), FixedSizeList(2, AllNulls()))
 
 
-def test_packed_struct_lies_row_by_row() -> None:
+def test_packed_struct_is_stored_row_by_row() -> None:
     kind = pa.struct([("x", pa.int8()), ("y", pa.int32()), ("z", pa.list_(pa.int16(), 2))])
     rows = [{"x": i % 100, "y": -i, "z": [i, i + 1]} for i in range(200)]
     encoded = encode_page(pa.array([*rows[:3], *rows], kind).slice(3), {})

@@ -32,7 +32,7 @@ def bits(values: np.ndarray) -> bytes:
 @pytest.mark.parametrize(
     "data_type", [pa.int8(), pa.uint16(), pa.float32(), pa.int64(), pa.binary(3), pa.binary(16)]
 )
-def test_flat_bytes(count: int, data_type: pa.DataType) -> None:
+def test_flat_encoding_of_bytes(count: int, data_type: pa.DataType) -> None:
     width = data_type.bit_width // 8
     data = np.random.default_rng(count).integers(0, 256, count * width, np.uint8).tobytes()
     expected = pa.Array.from_buffers(data_type, count, [None, pa.py_buffer(data)])
@@ -43,12 +43,12 @@ def test_flat_bytes(count: int, data_type: pa.DataType) -> None:
 
 
 @pytest.mark.parametrize("count", SIZES)
-def test_flat_bits(count: int) -> None:
+def test_flat_encoding_of_bits(count: int) -> None:
     values = np.random.default_rng(count).random(count) < 0.5
     check_contract(e.Flat(1, B0), [bits(values)], pa.array(values))
 
 
-def test_flat_bits_far_apart_are_gathered() -> None:
+def test_flat_bits_at_distant_rows_are_gathered() -> None:
     count = 8 * 1024 * 1024
     values = np.zeros(count, bool)
     wanted = np.array([3, 77, count // 2, count - 1])
@@ -59,7 +59,7 @@ def test_flat_bits_far_apart_are_gathered() -> None:
 
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("scheme", ["zstd", "zstd bare", "lz4", "none"])
-def test_flat_compressed(count: int, scheme: str) -> None:
+def test_flat_encoding_with_compression(count: int, scheme: str) -> None:
     values = np.arange(count, dtype=np.int32) // 10
     plain = values.tobytes()
     if scheme == "zstd":
@@ -74,7 +74,7 @@ def test_flat_compressed(count: int, scheme: str) -> None:
     check_contract(flat, [data], pa.array(values))
 
 
-def test_compressed_bits() -> None:
+def test_flat_encoding_of_compressed_bits() -> None:
     values = np.arange(100) % 3 == 0
     data = struct.pack("<Q", 13) + pa.Codec("zstd").compress(bits(values)).to_pybytes()
     check_contract(e.Flat(1, B0, e.Compression("zstd")), [data], pa.array(values))
@@ -92,7 +92,9 @@ def test_compressed_bits() -> None:
         ("snappy", b"abc", UnsupportedError),
     ],
 )
-def test_compressed_damage(scheme: str, data: bytes, error: type[Exception]) -> None:
+def test_damaged_compressed_flat_page_is_refused(
+    scheme: str, data: bytes, error: type[Exception]
+) -> None:
     page = PageInMemory.build(e.Flat(32, B0, e.Compression(scheme)), 100, [data])
     with pytest.raises(error):
         page.decode(pa.int32(), Rows.between(0, 100))
@@ -119,7 +121,7 @@ def test_flat_of_odd_widths(width: int, error: type[Exception]) -> None:
 
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_nullable(count: int, share: float) -> None:
+def test_nullable_encodings(count: int, share: float) -> None:
     rng = np.random.default_rng(count)
     values, nulls = rng.integers(0, 1 << 30, count, np.int32), rng.random(count) < share
     expected = pa.array(values, mask=nulls)
@@ -201,7 +203,7 @@ def test_nested_dimensions_cannot_overflow() -> None:
 
 
 @pytest.mark.parametrize("count", SIZES)
-def test_packed_struct(count: int) -> None:
+def test_packed_struct_encoding(count: int) -> None:
     rng = np.random.default_rng(count)
     layout = np.dtype([("x", "<i1"), ("y", "<f8"), ("z", "<i2", 3)])
     table = np.frombuffer(rng.integers(0, 100, count * layout.itemsize, np.uint8), layout)
@@ -231,7 +233,7 @@ def pack_plain(values: list[int], width: int) -> bytes:
 @pytest.mark.parametrize("count", [0, 1, 3, 64, 200])
 @pytest.mark.parametrize("width", [1, 3, 7, 8, 9, 13, 31, 32])
 @pytest.mark.parametrize("signed", [False, True])
-def test_bitpacked(count: int, width: int, signed: bool) -> None:
+def test_bitpacked_encoding_of_every_width(count: int, width: int, signed: bool) -> None:
     low, high = (-(1 << width - 1), 1 << width - 1) if signed else (0, 1 << width)
     values = np.random.default_rng(count).integers(low, high, count).tolist()
     data_type = pa.int32() if signed else pa.uint32()
@@ -280,7 +282,7 @@ def test_bitpacked_for_non_neg(count: int, word: int, width: int) -> None:
 @pytest.mark.parametrize(
     ("width", "word"), [(0, 32), (33, 32), (5, 12), (3, 0), (1 << 40, 1 << 40)]
 )
-def test_impossible_widths(width: int, word: int) -> None:
+def test_bitpacked_encoding_of_invalid_width_is_refused(width: int, word: int) -> None:
     for encoding in (
         e.Bitpacked(width, word, B0, signed=False),
         e.BitpackedForNonNeg(width, word, B0),
@@ -300,24 +302,24 @@ def test_fixed_size_binary(count: int, inner: int) -> None:
 
 
 @pytest.mark.parametrize("count", SIZES)
-def test_constant(count: int) -> None:
+def test_constant_encoding(count: int) -> None:
     check_contract(e.Constant(struct.pack("<i", -7)), [], pa.array([-7] * count, pa.int32()))
 
 
 @pytest.mark.parametrize("value", [b"", bytes(33)])
-def test_constant_refusals(value: bytes) -> None:
+def test_constant_encoding_of_unsupported_values_is_refused(value: bytes) -> None:
     page = PageInMemory.build(e.Constant(value), 2, [])
     with pytest.raises(UnsupportedError):
         page.decode(pa.int32(), Rows.between(0, 2))
 
 
-def test_encodings_that_hold_no_values() -> None:
+def test_encodings_without_values_are_refused() -> None:
     for encoding in (e.SimpleStruct(), e.List(e.Flat(64, B0), 2, 1)):
         with pytest.raises(FormatError, match=type(encoding).__name__):
             CODECS.decode(encoding, PageBuffers(1, ()), Rows.between(0, 1))
 
 
-def test_a_buffer_that_is_not_there() -> None:
+def test_missing_page_buffer_is_refused() -> None:
     page = PageInMemory.build(e.Flat(8, BufferRef(3, "column")), 2, [bytes(2)])
     with pytest.raises(FormatError, match="column buffer 3"):
         page.decode(pa.int8(), Rows.between(0, 2))

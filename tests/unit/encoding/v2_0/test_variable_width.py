@@ -1,4 +1,4 @@
-"""Binary, Dictionary, FSST and List: bytes of the spec, the contract, what encoders make."""
+"""Binary, Dictionary, FSST and List: bytes of the spec, the contract, and encoders."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_binary_is_the_example_of_the_format() -> None:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
 @pytest.mark.parametrize("null_every", [0, 3, 1])
-def test_binary_contract(kind: pa.DataType, null_every: int) -> None:
+def test_binary_encoding_of_strings_and_nulls(kind: pa.DataType, null_every: int) -> None:
     for count in (0, 1, 9, 1025):
         values = [f"v{i}" * (i % 4) for i in range(count)]
         rows = [None if null_every and i % null_every == 0 else v for i, v in enumerate(values)]
@@ -148,7 +148,7 @@ def symbol_table(*symbols: Any, used: Any = True) -> Any:
     return (u64(head) + body + bytes(map(len, symbols))).ljust(2312, b"\0")
 
 
-def test_fsst_contract() -> None:
+def test_fsst_encoding_of_annotated_bytes() -> None:
     """Codes 0 "the ", 1 "q"; 255 escapes."""
     encoding = Fsst(
         Binary(NoNulls(Flat(64, BufferRef(0))), Flat(8, BufferRef(1)), 6),
@@ -159,7 +159,7 @@ def test_fsst_contract() -> None:
     check_contract(encoding, buffers, expected, rounds=2)
 
 
-def test_fsst_that_was_not_worth_it_holds_plain_bytes() -> None:
+def test_fsst_page_without_compression_has_plain_bytes() -> None:
     encoding = Fsst(AB_NULL_C, symbol_table(used=False))
     check_contract(encoding, [u64(2, 6, 3), b"abc"], pa.array(["ab", None, "c"]), rounds=2)
 
@@ -201,14 +201,14 @@ def test_lists_decode_with_any_adjustment(adjustment: int) -> None:
     assert some.contents.indices().tolist() == [0, 1, 2, 3, 4]
 
 
-def test_list_offsets_stay_within_the_items() -> None:
+def test_list_offsets_beyond_the_items_are_refused() -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), 6, 4)
     page = PageInMemory.build(encoding, 4, [u64(2, 8, 2, 5)])
     with pytest.raises(FormatError, match="beyond"):
         run(decode_list(encoding, page.buffers, Rows.between(0, 4), CODECS), page.read)
 
 
-def test_items_under_null_lists_are_left_out() -> None:
+def test_list_parts_skip_items_under_null_lists() -> None:
     offsets = pa.array([0, 2, 4, 5], pa.int32())
     array = pa.ListArray.from_arrays(
         offsets, pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False])

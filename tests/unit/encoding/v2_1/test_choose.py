@@ -1,4 +1,4 @@
-"""Which encoding a page gets, and that it holds the values: samples decide, so all sizes are tried."""
+"""The choice of an encoding for a page from samples, at all sizes, and the values it holds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_few_wide_numbers_are_a_dictionary(count: int, run: int, tmp_path: Path)
 
 
 @pytest.mark.parametrize("run", [5, 50])
-def test_runs_of_more_numbers_are_looked_for_by_their_first(run: int, tmp_path: Path) -> None:
+def test_dictionary_of_runs_counts_the_first_of_each_run(run: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(run)
     few = rng.integers(1 << 61, 1 << 62, 200)
     numbers = pa.array(np.repeat(few[rng.integers(0, 200, 4000)], run))
@@ -58,7 +58,7 @@ def test_runs_of_more_numbers_are_looked_for_by_their_first(run: int, tmp_path: 
     assert written(numbers, tmp_path, "2.2").equals(numbers)
 
 
-def test_numbers_that_are_no_larger_than_their_indices_are_packed() -> None:
+def test_numbers_as_small_as_dictionary_indices_are_packed() -> None:
     rng = np.random.default_rng(1)
     assert items_of(layout_of(pa.array(rng.integers(0, 1000, 50_000)))) == 0
     assert items_of(layout_of(pa.array(rng.integers(0, 1 << 60, 50_000)))) == 0
@@ -83,7 +83,7 @@ def test_long_pages_of_text_are_coded_in_two_halves(count: int, tmp_path: Path) 
     assert written(strings, tmp_path, "2.1").equals(strings)
 
 
-def test_large_values_are_compressed_if_one_of_a_few_gets_smaller() -> None:
+def test_large_values_are_compressed_if_a_sample_shrinks() -> None:
     rng = np.random.default_rng(4)
     noise = [rng.bytes(40_000) for _ in range(40)]
     layout = layout_of(pa.array(noise))
@@ -105,7 +105,7 @@ def test_vectors_without_nulls_are_not_copied() -> None:
     assert (data.address, data.size) == (items.buffers()[1].address, 100 * 300 * 4)
 
 
-def test_a_null_string_takes_no_bytes_whatever_lies_under_it(tmp_path: Path) -> None:
+def test_null_string_stores_no_bytes(tmp_path: Path) -> None:
     strings = pa.array(["ab", "cd", "ef"] * 50)
     validity = np.packbits(np.arange(150) % 3 != 1, bitorder="little")
     hidden = pa.Array.from_buffers(

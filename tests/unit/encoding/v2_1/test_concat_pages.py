@@ -41,7 +41,7 @@ def levels(*values: int) -> LevelArray:
     return np.array(values, np.uint16)
 
 
-def test_numbers_and_levels() -> None:
+def test_joined_number_pages_with_levels() -> None:
     joined = join_pages([page(numbers(1, 2, spare=3), levels(0, 1)), page(numbers(3), levels(1))])
     assert joined is not None
     assert joined.values == numbers(1, 2, 3)
@@ -50,7 +50,7 @@ def test_numbers_and_levels() -> None:
     assert joined.levels.rep is None
 
 
-def test_strings() -> None:
+def test_joined_string_pages() -> None:
     joined = join_pages([page(words(b"a", b"")), page(words(b"bcd", bits=64)), page(words())])
     assert joined is not None
     assert isinstance(joined.values, VariableBlock)
@@ -59,7 +59,7 @@ def test_strings() -> None:
     assert joined.values.data.to_pybytes() == b"abcd"
 
 
-def test_fixed_size_lists() -> None:
+def test_joined_pages_of_fixed_size_lists() -> None:
     one, two = (FixedSizeListBlock(1, 2, numbers(*items)) for items in ((1, 2), (3, 4)))
     joined = join_pages([page(one), page(two)])
     assert joined is not None
@@ -86,5 +86,5 @@ LIST = FixedSizeListBlock(1, 1, numbers(1))
         (PageValues(numbers(0), numbers(7), Levels(None, None, ITEM)), page(numbers(1))),
     ],
 )
-def test_other_pages_stay_apart(left: PageValues, right: PageValues) -> None:
+def test_pages_of_different_layouts_are_not_joined(left: PageValues, right: PageValues) -> None:
     assert join_pages([left, right]) is None

@@ -37,7 +37,7 @@ def test_a_chunk_of_runs_is_its_size_its_values_and_its_lengths() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_runs_come_back(seed: int) -> None:
+def test_level_runs_round_trip(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 2000, rng.integers(1, 30))
     levels = np.repeat(rng.integers(0, 4, len(lengths)), lengths).astype(np.uint16)
@@ -54,7 +54,7 @@ def test_levels_without_runs_and_of_2_1_are_bitpacked() -> None:
     assert encode_levels(np.sort(often), counts, RULES_OF_2_1).encoding == packed
 
 
-def test_short_chunks_are_packed_where_the_bits_alone_are_fewer() -> None:
+def test_levels_of_short_chunks_are_packed_if_smaller() -> None:
     counts = np.full(8, 128)
     levels = np.tile(np.repeat([0, 1], [20, 12]), 32).astype(np.uint16)
     packed = OutOfLineBitpacking(16, Flat(1))
@@ -71,14 +71,14 @@ def test_levels_packed_to_no_bits_are_zeros() -> None:
 
 
 @pytest.mark.parametrize("encoding", [NO_BITS, Rle(Flat(16), Flat(8))], ids=["no bits", "runs"])
-def test_a_few_bytes_do_not_stand_for_any_number_of_levels(encoding: Encoding) -> None:
+def test_levels_with_false_count_are_refused_before_allocation(encoding: Encoding) -> None:
     coded = LevelChunks(encoding, np.zeros(8, np.uint8), np.array([8]))
     with pytest.raises(TooLargeError, match="a few bytes stand for"):
         read(coded, np.array([1 << 40]))
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_values_have_bits(bits: int) -> None:
+def test_values_packed_to_zero_bits_are_refused(bits: int) -> None:
     whole = Chunks.whole(np.empty(0, np.uint8), (1 << 32) - 1)
     with pytest.raises(FormatError, match="no bits at all"):
         CODECS.decode_blocks(OutOfLineBitpacking(bits, Flat(0)), whole, Rows.between(0, 1))

@@ -1,4 +1,4 @@
-"""Which arrays are one value, and which value that is; what lies under NULLs does not count."""
+"""Detection of arrays with one value; values under NULLs are ignored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ONES = {
 
 
 @pytest.mark.parametrize("name", ONES)
-def test_arrays_of_one_value(name: str) -> None:
+def test_one_value_is_found_in_constant_arrays(name: str) -> None:
     array, buffers = ONES[name]
     found = find(array)
     assert found is not None
@@ -50,5 +50,5 @@ MORE = {
 
 
 @pytest.mark.parametrize("name", MORE)
-def test_arrays_of_more(name: str) -> None:
+def test_one_value_is_absent_in_other_arrays(name: str) -> None:
     assert find(MORE[name]) is None

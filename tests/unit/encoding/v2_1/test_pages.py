@@ -1,4 +1,4 @@
-"""Whole pages from annotated bytes, and what damage to them gives."""
+"""Whole pages from annotated bytes, and damaged pages."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def flat_page() -> Page:
     return Page(flat_layout(10), 10, [words(chunks, [2, 2, 0]), b"".join(chunks)])
 
 
-def test_flat_chunks() -> None:
+def test_mini_block_page_of_flat_chunks() -> None:
     page = flat_page()
     assert page.values(Rows.between(0, 10), pa.int32()) == list(range(10))
     assert page.rounds == 1, "a whole page is read at once"
@@ -109,7 +109,7 @@ def test_flat_chunks() -> None:
     assert index.size_bytes > 0
 
 
-def test_a_range_of_rows_where_it_was_not_expected() -> None:
+def test_row_range_outside_the_estimated_chunks_takes_two_rounds() -> None:
     """The first chunks have few values and many bytes: they reach far beyond their share of the page."""
     numbers = np.arange(16 + 4096, dtype=np.int32)
     chunks = [chunk(0, numbers[at : at + 2].tobytes()) + bytes(30_000) for at in range(0, 16, 2)]
@@ -189,7 +189,9 @@ def test_dictionary_of_a_page() -> None:
         ({"definition": e.Flat(16)}, "chunk"),
     ],
 )
-def test_damaged_layouts(change: dict[str, object], message: str) -> None:
+def test_mini_block_page_with_damaged_layout_is_refused(
+    change: dict[str, object], message: str
+) -> None:
     page = flat_page()
     page.layout = replace(page.layout, **change)  # type: ignore[arg-type]
     with pytest.raises(LanceError, match=message):
@@ -222,7 +224,7 @@ def test_full_zip_of_fixed_width() -> None:
     assert page.rounds == 1
 
 
-def test_full_zip_of_nothing_but_nulls() -> None:
+def test_full_zip_page_of_nulls() -> None:
     """Values of no bits: all that pylance 1.0.4 writes of fixed-size lists that are all NULL."""
     layout = FullZip(0, 1, 0, None, 3, 3, e.Constant(None), NULLABLE)
     page = Page(layout, 3, [b"\x01\x01\x01"])
@@ -253,7 +255,7 @@ def test_damaged_full_zip(data: bytes, index: bytes, message: str) -> None:
 # --- constant -------------------------------------------------------------------------------------
 
 
-def test_one_value() -> None:
+def test_constant_page_of_one_value() -> None:
     page = Page(ConstantPage(b"\x07\0\0\0", None, None, 0, 0, ITEM), 1 << 40, [])
     assert page.values(Rows.between(1 << 39, (1 << 39) + 3), pa.int32()) == [7, 7, 7]
     assert page.rounds == 0
@@ -289,7 +291,7 @@ def test_levels_in_runs() -> None:
     "data",
     [b"", b"\x02\0\0\0", struct.pack("<II", 1, 9) + b"x", struct.pack("<I", 1 << 31)],
 )
-def test_values_that_are_none(data: bytes) -> None:
+def test_invalid_constant_values_are_refused(data: bytes) -> None:
     with pytest.raises(FormatError, match="a value of"):
         parse_value(data)
 
@@ -297,7 +299,7 @@ def test_values_that_are_none(data: bytes) -> None:
 # --- blobs ----------------------------------------------------------------------------------------
 
 
-def test_blob_levels() -> None:
+def test_blob_page_with_levels() -> None:
     """A value, an empty one, and a NULL, whose level stands in its position."""
     rows = struct.pack("<QQQQQQ", 64, 9, 0, 0, 1 << 16, 0)
     packed = e.PackedStruct((64, 64), e.Flat(128))

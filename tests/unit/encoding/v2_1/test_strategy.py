@@ -1,4 +1,4 @@
-"""Which way rows are read: each threshold from both sides, and the words for it."""
+"""The strategy of reading rows: each threshold from both sides, and its descriptions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def single(count: int, step: int = 2) -> Rows:
         (single(s.MOST_POINT_ROWS + 1), 2, s.PAGE_BY_PAGE),
     ],
 )
-def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
+def test_strategy_for_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
     assert s.for_column(rows, pages) is chosen
 
 
@@ -72,7 +72,7 @@ def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
         (single(s.MOST_POINT_ROWS + 1, 1), s.CHUNKS),
     ],
 )
-def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
+def test_strategy_for_chunks(rows: Rows, chosen: s.Strategy) -> None:
     first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
     assert s.for_chunks(rows, first_rows, chunks, recipe_of(DIGESTS), 8) is chosen
     assert s.for_chunks(rows, first_rows, chunks, None, 8) is s.CHUNKS
@@ -87,7 +87,7 @@ def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
         (STRINGS, s.SHORT_BYTES, 2 * s.MOST_POINT_STRINGS),
     ],
 )
-def test_neighbours_that_are_numbers_or_strings(
+def test_strategy_for_adjacent_numbers_or_strings(
     layout: MiniBlock, row_bytes: int, most: int
 ) -> None:
     recipe = recipe_of(layout)
@@ -97,7 +97,7 @@ def test_neighbours_that_are_numbers_or_strings(
         assert s.for_chunks(*given) is chosen
 
 
-def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
+def test_strategy_joins_small_pages_read_whole() -> None:
     run_rows = s.rows_of_run(8)
     assert run_rows == s.RUN_BYTES // 8
     assert s.may_join_run(run_rows // s.SMALL_PAGES, run_rows // s.SMALL_PAGES, run_rows)
@@ -108,7 +108,7 @@ def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
     assert s.rows_of_run(1 << 30) == 1
 
 
-def test_strategy_limits_of_entries_and_kept_levels() -> None:
+def test_strategy_limits_of_entries_and_cached_levels() -> None:
     assert s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES))
     assert not s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES + 1))
     assert not s.reads_entries_at_once(single(2))
@@ -117,7 +117,7 @@ def test_strategy_limits_of_entries_and_kept_levels() -> None:
     assert not s.keeps_levels(Rows.between(0, 100), 100, 8)
 
 
-def test_describe() -> None:
+def test_strategy_descriptions() -> None:
     def words(rows: Rows, *layouts: object, total: int = 9, runs: int = 1) -> tuple[str, str]:
         text = s.describe(rows, [(layout, 1000) for layout in layouts], total, runs)  # type: ignore[misc]
         how, why = text.split(": ")
@@ -146,7 +146,7 @@ def test_describe() -> None:
     assert s.describe(single(0), [], 9, 1) == "nothing to read"
 
 
-def test_an_open_file_says_how_it_reads_a_field() -> None:
+def test_open_file_explains_its_strategy_per_field() -> None:
     store, rows = MemoryStore(), 100
     kind = pa.struct([("n", pa.int64()), ("w", pa.list_(pa.string()))])
     schema = schema_from_arrow(pa.schema([("c", kind)]))

@@ -1,4 +1,4 @@
-"""Messages that say too much, too little, or what only later versions mean."""
+"""Messages with too many or too few fields, or of later versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def flat(bits: int = 32) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=bits))
 
 
-def test_constant_layout() -> None:
+def test_constant_layout_message_is_parsed() -> None:
     message = pb.PageLayout(
         constant_layout=pb.ConstantLayout(
             layers=[pb.REPDEF_NULLABLE_ITEM, pb.REPDEF_NULL_AND_EMPTY_LIST],
@@ -36,7 +36,7 @@ def test_constant_layout() -> None:
     )
 
 
-def test_a_deep_encoding() -> None:
+def test_encoding_nested_too_deep_is_refused() -> None:
     encoding = flat()
     for _ in range(40):
         general = pb.General(values=encoding)
@@ -90,7 +90,9 @@ def test_a_deep_encoding() -> None:
         ),
     ],
 )
-def test_bad_messages(data: bytes, error: type[LanceError], message: str) -> None:
+def test_invalid_page_layout_messages_are_refused(
+    data: bytes, error: type[LanceError], message: str
+) -> None:
     with pytest.raises(error, match=message):
         parse_page_layout(data)
 
@@ -102,7 +104,7 @@ def test_an_encoding_of_a_later_version() -> None:
         parse_page_layout(layout)
 
 
-def test_a_blob_of_blobs() -> None:
+def test_blob_layout_within_blob_layout_is_refused() -> None:
     inner = pb.PageLayout(blob_layout=pb.BlobLayout(layers=[pb.REPDEF_ALL_VALID_ITEM]))
     message = pb.PageLayout(
         blob_layout=pb.BlobLayout(inner_layout=inner, layers=[pb.REPDEF_ALL_VALID_ITEM])

@@ -10,7 +10,7 @@ from pennon.expr.functions.registry import FUNCTIONS
 PAGE = Path(__file__).parents[4] / "docs" / "sql.md"
 
 
-def test_every_function_is_listed() -> None:
+def test_functions_page_lists_every_function() -> None:
     text = PAGE.read_text(encoding="utf-8").split("## Functions")[1]
     rows = [line for line in text.splitlines() if line.startswith("|")]
     listed = re.findall(r"`(\w+)`", "\n".join(rows))

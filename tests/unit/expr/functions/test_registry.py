@@ -1,4 +1,4 @@
-"""What is true of functions: which are constant, and which may be NULL."""
+"""Properties of functions: constant or not, and NULL rules."""
 
 from __future__ import annotations
 

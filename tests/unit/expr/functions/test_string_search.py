@@ -14,7 +14,7 @@ TEXTS = ["", "ab", None, "xaby", "a", "bxa", "ba" * 70 + "ab", "日本ab", None,
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 @pytest.mark.parametrize("wanted", ["ab", "本a", "a", "", "nowhere"])
-def test_texts(kind: pa.DataType, wanted: str) -> None:
+def test_contains_equals_arrow(kind: pa.DataType, wanted: str) -> None:
     values = pa.array(TEXTS, kind)
     for part in (values, values[3:], values[2:9], values[:0]):
         assert contains(part, wanted).equals(
@@ -39,7 +39,7 @@ def test_bytes_and_scalars() -> None:
         ("%a_%", None),
     ],
 )
-def test_patterns(pattern: str, inside: str | None) -> None:
+def test_like_pattern_with_one_contained_text(pattern: str, inside: str | None) -> None:
     assert contained(pattern) == inside
 
 
@@ -55,7 +55,9 @@ def test_patterns(pattern: str, inside: str | None) -> None:
         ("ox", [False, None, False, False, False]),
     ],
 )
-def test_words(kind: pa.DataType, wanted: str, expected: list[bool | None]) -> None:
+def test_contains_tokens_matches_whole_words(
+    kind: pa.DataType, wanted: str, expected: list[bool | None]
+) -> None:
     texts = ["the quick fox", None, "foxes fox हिन्दी", "FOX,the!", "_fox_ box.the"]
     run = find_function("contains_tokens").run
     values = pa.array(texts, kind)

@@ -40,7 +40,9 @@ def test_texts_of_regular_expressions(pattern: str, texts: list[str]) -> None:
 
 
 @given(st.text("ab|()[]{}*+?.^$\\1,-d:P<i", max_size=10), st.lists(st.text("ab1d-)", max_size=8)))
-def test_strings_that_match_have_the_texts(pattern: str, strings: list[str]) -> None:
+def test_regular_expression_matches_contain_the_required_texts(
+    pattern: str, strings: list[str]
+) -> None:
     try:
         found = _matches(pattern, strings)
     except pa.ArrowInvalid:
@@ -55,7 +57,7 @@ def _matches(pattern: str, strings: list[str]) -> list[Any]:
 
 
 @given(st.text("ab%_\\", max_size=8), st.lists(st.text("ab%_\\", max_size=8)))
-def test_strings_that_are_like_a_pattern_have_the_texts(pattern: str, strings: list[str]) -> None:
+def test_like_matches_contain_the_required_texts(pattern: str, strings: list[str]) -> None:
     values = pa.array(strings, pa.string())
     for string in values.filter(pc.match_like(values, pattern)).to_pylist():
         assert all(text in string for text in texts_like(pattern)), string

@@ -13,18 +13,18 @@ WORDS = st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-20, 20))
 
 
 @given(WORDS, WORDS)
-def test_as_numpy_does(values: list[int], wanted: list[int]) -> None:
+def test_among_equals_numpy(values: list[int], wanted: list[int]) -> None:
     check(np.array(values, np.int64), np.array(wanted, np.int64))
 
 
 @pytest.mark.parametrize("step", [1, 1 << 20, 1 << 48])
-def test_many(step: int) -> None:
+def test_among_of_many_numbers_equals_numpy(step: int) -> None:
     random = np.random.default_rng(3)
     values = random.integers(-3000, 3000, 10_000) * step
     check(values, random.integers(-3000, 3000, 2_000) * step)
 
 
-def test_numbers_of_one_place_stand_behind_one_another() -> None:
+def test_among_finds_numbers_with_colliding_hashes() -> None:
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     alike = np.array([n * inverse % (1 << 64) for n in range(1, 40)], np.uint64).view(np.int64)
     check(alike, alike[::2].copy())

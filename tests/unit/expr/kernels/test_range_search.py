@@ -30,7 +30,9 @@ def search(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64])
 @example([b"c" * 130 + b"ab", b"c" * 64 + b"a", b"b"], b"ab", np.int64)
 @example([b"a" * 100], b"a" * 101, np.int32)
 @example([b"ab", b"cb", b"", b"ab", b"b"], b"ab", np.int32)
-def test_as_python(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64]) -> None:
+def test_string_search_equals_python(
+    strings: list[bytes], wanted: bytes, kind: type[np.int32 | np.int64]
+) -> None:
     assert search(strings, wanted, kind) == [wanted in one for one in strings]
 
 
@@ -38,7 +40,9 @@ def test_as_python(strings: list[bytes], wanted: bytes, kind: type[np.int32 | np
     ("offsets", "wanted"),
     [([0, 4], b"a"), ([-1, 2], b"a"), ([0, 3, 1], b"a"), ([], b"a"), ([0, 3], b"")],
 )
-def test_offsets_that_leave_the_data_and_empty_texts(offsets: list[int], wanted: bytes) -> None:
+def test_string_search_with_wrong_offsets_or_empty_text_is_refused(
+    offsets: list[int], wanted: bytes
+) -> None:
     data = np.frombuffer(b"abc", np.uint8)
     for find in (find_in_strings, find_equal_strings):
         with pytest.raises(ValueError, match=r"offsets|empty"):

@@ -1,4 +1,4 @@
-"""The pages of a column, compared with what protobuf reads."""
+"""The pages of a column, compared with protobuf."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def put_buffers(
 
 
 @each_seed(50)
-def test_pages_are_those_that_protobuf_reads(seed: int) -> None:
+def test_column_pages_equal_those_of_protobuf(seed: int) -> None:
     data = example(random.Random(seed)).SerializeToString()
     assert made(data) == expected(data)
 
@@ -109,7 +109,7 @@ def test_numbers_may_be_packed_or_not_and_unknown_fields_are_skipped() -> None:
 
 
 @each_seed(20)
-def test_damaged_bytes_are_refused_or_read_as_protobuf_reads_them(seed: int) -> None:
+def test_damaged_column_metadata_is_refused_or_equals_protobuf(seed: int) -> None:
     rng = random.Random(seed)
     whole = example(rng).SerializeToString()[:2000]
     for _ in range(300):
@@ -140,7 +140,9 @@ def test_damaged_bytes_are_refused_or_read_as_protobuf_reads_them(seed: int) -> 
         ({"length": (1 << 64) - 1}, "more rows"),
     ],
 )
-def test_pages_that_no_file_has_are_refused(change: dict[str, object], said: str) -> None:
+def test_column_pages_with_invalid_buffers_are_refused(
+    change: dict[str, object], said: str
+) -> None:
     page = file2_pb2.ColumnMetadata.Page(**change)  # type: ignore[arg-type]
     for pages in ([page], [file2_pb2.ColumnMetadata.Page(length=1), page]):
         data = file2_pb2.ColumnMetadata(pages=pages).SerializeToString()

@@ -33,7 +33,7 @@ def cut(value: bytes, most: int, *, is_text: bool) -> bytes:
     st.sampled_from([np.int32, np.int64]),
     st.integers(0, 9),
 )
-def test_as_the_slow_twin(
+def test_string_extremes_equal_the_twin(
     groups: list[list[str | None]],
     most: int,
     is_text: bool,
@@ -71,7 +71,7 @@ def test_as_the_slow_twin(
         ([0, 1, 2], [0, 2], np.zeros(0, np.uint8), "too short"),
     ],
 )
-def test_refused(
+def test_string_extremes_with_wrong_arrays_are_refused(
     offsets: list[int], borders: list[int], validity: np.ndarray | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

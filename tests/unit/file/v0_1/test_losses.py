@@ -1,4 +1,4 @@
-"""What version 0.1 does not hold is named and counted, whatever kind of loss it is."""
+"""Values that version 0.1 does not hold are named and counted by kind of loss."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[pa.Array, dict[tuple[str, str], int]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("start", [0, 1])
-def test_losses(case: str, start: int) -> None:
+def test_losses_are_counted_by_column_and_kind(case: str, start: int) -> None:
     """The counts are those of the rows that are written, in whatever slices."""
     array, wanted = CASES[case]
     front = pa.concat_arrays([array.slice(0, start), array])
@@ -145,6 +145,6 @@ def test_losses_message_names_columns_and_counts() -> None:
     )
 
 
-def test_never_null_text_is_held() -> None:
+def test_required_text_column_has_no_losses() -> None:
     schema = pa.schema([pa.field("c", pa.string(), nullable=False)])
     assert written(pa.record_batch([pa.array(["", "a"])], schema)) == ({}, ["", "a"])

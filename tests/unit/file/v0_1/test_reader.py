@@ -1,4 +1,4 @@
-"""Files of version 0.1, built by hand: what stands where, and what is refused."""
+"""Files of version 0.1, built by hand: layout and refusals."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def test_bits_of_several_groups() -> None:
     assert read(data, Rows.between(1, 4)) == [[False, True, True]]
 
 
-def test_ids_that_the_file_does_not_have() -> None:
+def test_field_ids_with_gaps_are_read() -> None:
     data = build(
         bytes([1, 2]), [0, 1, 0, 0, 1, 1], [0, 1], [field(4, "a", "uint8"), field(6, "b", "uint8")]
     )
     assert read(data) == [[1], [2]]
 
 
-def test_no_rows_at_all() -> None:
+def test_file_0_1_without_rows_is_read() -> None:
     data = build(b"-", [], [], [field(0, "a", "uint8"), field(1, "b", "string")])
     assert opened(data).num_rows == 0
     assert read(data) == [[], []]
@@ -143,18 +143,18 @@ def test_struct_of_two() -> None:
         (FILE[-12:], "too short"),
     ],
 )
-def test_damage(data: bytes, says: str) -> None:
+def test_damaged_0_1_file_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(FormatError, match=says):
         read(data)
 
 
-def test_a_table_of_many_groups_costs_nothing() -> None:
+def test_missing_page_table_of_many_groups_is_refused() -> None:
     many = build(b"-", [], range(1 << 15), [field(0, "a", "uint8")])
     with pytest.raises(LanceError, match="page table"):
         read(many)
 
 
-def test_values_that_32_bits_do_not_count_come_in_parts() -> None:
+def test_false_positions_beyond_32_bit_offsets_are_refused() -> None:
     # Four rows claim the same gigabyte, which is not there: the halves are refused in turn.
     positions = np.array([0, 1 << 30], "<i8").tobytes() * 4
     table = [each for group in range(4) for each in (group * 16, 1)]
@@ -189,7 +189,7 @@ def test_dictionary_index_beyond_its_values() -> None:
         read(build(bytes([0xFF, 0xFF, 5]), [0, 2], [0, 2], [made]))
 
 
-def test_rows_that_there_are_not() -> None:
+def test_read_of_rows_out_of_range_is_refused() -> None:
     with pytest.raises(LanceError, match="rows up to 4 of a file that has 3"):
         read(FILE, Rows.between(0, 4))
 
@@ -229,7 +229,7 @@ CLAIMING = [
 
 @pytest.mark.parametrize("fields", CLAIMING, ids=lambda fields: fields[0].logical_type)
 @pytest.mark.parametrize("borders", [[0, MOST], [0, 1, MOST], [MOST * (n > 0) for n in range(99)]])
-def test_rows_that_are_not_there_cost_no_memory(
+def test_false_row_counts_are_refused_before_allocation(
     fields: list[file_pb2.Field], borders: list[int]
 ) -> None:
     """Row groups and pages of 2**31 rows in a file of some hundred bytes."""
@@ -265,7 +265,7 @@ def test_row_groups_without_a_page_table_cost_no_memory(groups: int) -> None:
         opened(data)
 
 
-def test_many_nulls_are_no_bytes() -> None:
+def test_null_column_of_many_rows_uses_no_memory() -> None:
     data = build(PAGES, [0, MOST], [0, MOST], [field(0, "a", "null")])
     with no_memory():
         file = opened(data)

@@ -19,7 +19,7 @@ ARROW = pa.schema([("n", pa.int64())])
 @pytest.mark.parametrize(
     "borders", [[0, 4, 8, 10], [0, 2, 3, 10], [0, 1, 2, 9, 10], [0, 10], [0, 5, 10]]
 )
-def test_groups_are_those_asked_for(borders: list[int], batch_rows: int) -> None:
+def test_row_groups_have_the_given_borders(borders: list[int], batch_rows: int) -> None:
     store = MemoryStore("same-groups")
     wanted = np.array(borders, np.int64)
     sink, groups = store.open_writer("f"), RowGroups(borders=wanted)

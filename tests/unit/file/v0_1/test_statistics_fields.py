@@ -1,4 +1,4 @@
-"""Statistics that are more, fewer or other than ours; and of many columns, only those asked for."""
+"""Statistics with more, fewer or other fields; reads of the requested columns only."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_extra_statistics_are_ignored_and_missing_ones_tolerated(
     assert lows(changed(change)) == wanted
 
 
-def test_only_what_is_asked_for_is_read() -> None:
+def test_statistics_of_one_column_read_its_pages_only() -> None:
     """Of 30 columns of statistics, longer than what opening reads, three pages of one."""
     table = pa.table({f"c{number}": range(2000) for number in range(30)})
     data = written(table, 1)

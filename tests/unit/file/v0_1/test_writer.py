@@ -1,4 +1,4 @@
-"""Files of version 0.1, written and read back: what is held, what is lost and said, what is refused."""
+"""Files of version 0.1, written and read back: kept values, lost values with warnings, refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def batch_of(**columns: Any) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("group", [1, 3, 4, 100])
 @pytest.mark.parametrize("cut", [1, 2, 5, 11])
-def test_groups_go_on_from_batch_to_batch(group: int, cut: int) -> None:
+def test_row_groups_continue_across_batches(group: int, cut: int) -> None:
     table = pa.table(
         {
             "n": pa.array(range(11), pa.int16()),
@@ -89,7 +89,7 @@ def test_slices_of_arrays() -> None:
     ]
 
 
-def test_no_rows() -> None:
+def test_writer_0_1_of_zero_rows() -> None:
     file = written([batch_of(a=pa.array([], pa.int32()), b=pa.array([], pa.string()))])
     assert file.num_rows == 0
 
@@ -139,7 +139,7 @@ def test_dictionaries_of_several_batches_become_one() -> None:
     assert read(file) == [["a", "b", "c", "a", "a"]]
 
 
-def test_dictionary_of_the_table_is_kept() -> None:
+def test_writer_0_1_uses_the_dictionary_of_the_table() -> None:
     known = {0: pa.array(["x", "y", "z"])}
     batch = batch_of(d=pa.array(["z", "x"]).dictionary_encode())
     file = written([batch], dictionaries=known)
@@ -178,7 +178,7 @@ def test_dictionary_of_more_values_than_its_indices_count() -> None:
         pa.binary(0),
     ],
 )
-def test_types_that_are_refused(data_type: pa.DataType) -> None:
+def test_writer_0_1_of_unsupported_type_is_refused(data_type: pa.DataType) -> None:
     with pytest.raises(UnsupportedError, match="'a'"):
         written([pa.record_batch([pa.nulls(1, data_type)], ["a"])])
 
@@ -190,7 +190,7 @@ def test_blobs_in_lists_are_refused() -> None:
         written([pa.record_batch([pa.nulls(1, schema.field(0).type)], schema=schema)])
 
 
-def test_a_writer_that_fails_leaves_nothing() -> None:
+def test_failed_writer_0_1_leaves_no_file() -> None:
     store = MemoryStore()
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int32(), nullable=False)]))
     writer = create_data_file(store.open_writer("failed"), schema, V0_1)

@@ -16,7 +16,7 @@ def test_chunks_are_cut_at_every_border() -> None:
     assert _lengths([3, 2], [1, 4]) == [(1, 1), (2, 2), (2, 2)]
 
 
-def test_no_rows_are_no_chunks_whatever_the_columns_have() -> None:
+def test_chunks_of_zero_rows_are_empty() -> None:
     assert _lengths([], [0]) == []
     assert _lengths([0, 0], []) == []
 

@@ -1,4 +1,4 @@
-"""Zone maps: what is written is what the values say, and what is read is checked."""
+"""Zone maps: written bounds equal those of the values, and read bounds are checked."""
 
 from __future__ import annotations
 
@@ -125,12 +125,12 @@ def test_zone_maps_are_off_by_default() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2**32])
-def test_zones_have_rows(rows: int) -> None:
+def test_invalid_rows_per_zone_is_refused(rows: int) -> None:
     with pytest.raises(ArgumentError, match="zones have 1 to"):
         written(pa.table({"x": [1]}), rows_per_zone=rows)
 
 
-def test_other_versions_have_none() -> None:
+def test_zone_maps_at_other_versions_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"zone maps belong to files of version 2\.0"):
         written(pa.table({"x": [1]}), V2_1, rows_per_zone=1)
 
@@ -170,19 +170,19 @@ def test_zone_map_in_column_or_file_buffer_is_read(place: e.Place) -> None:
         (GOOD, {"place": "page"}),
     ],
 )
-def test_damage(zone_map: bytes, options: dict[str, Any]) -> None:
+def test_damaged_zone_map_is_refused(zone_map: bytes, options: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="column 'x'"):
         bounds_of(by_hand(zone_map, **options))
 
 
-def test_more_zones_than_help_are_left_alone() -> None:
+def test_zone_maps_above_the_zone_limit_are_ignored() -> None:
     rows = MOST_ZONES + 1
     page = HandPage(rows, e.Constant(bytes(8)))
     column = HandColumn([page], e.ZoneIndex(1, BufferRef(0, "column"), e.Values()), [GOOD])
     assert bounds_of(HandFile(NUMBERS, rows, [column]).open()) == [None]
 
 
-def test_nan_is_no_bound_of_others() -> None:
+def test_zone_bounds_skip_nan() -> None:
     """Upper bounds of floating-point numbers are left out, and so is a least NaN."""
     nan = math.nan
     (bounds,) = bounds_of(written(pa.table({"f": [1.0, nan, nan, nan]}), rows_per_zone=2))

@@ -43,14 +43,14 @@ def merged(names: list[str], leaves: list[list[Any]]) -> pa.Array:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_lists_that_differ_in_length(name: str) -> None:
+def test_nested_leaves_with_different_list_lengths_are_refused(name: str) -> None:
     with pytest.raises(FormatError, match="columns of one field differ in length"):
         merged(["n", "t"], [NUMBERS, OTHERS[name]])
     with pytest.raises(FormatError, match="columns of one field differ in length"):
         merged(["t", "n"], [OTHERS[name], NUMBERS])
 
 
-def test_lists_that_agree() -> None:
+def test_nested_leaves_with_equal_lists_are_merged() -> None:
     made = merged(["n", "t"], [NUMBERS, AS_MANY])
     made.validate(full=True)
     rows = [[{"n": 2, "t": "b"}], [{"n": 3, "t": "c"}, None]]
@@ -58,7 +58,7 @@ def test_lists_that_agree() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "string", "timestamp:us:-"])
-def test_fields_below_one_whose_type_has_none(kind: str) -> None:
+def test_leaf_type_with_child_fields_is_refused(kind: str) -> None:
     """Fields that repeat an id make such a tree: a child belongs to the last that has it."""
     field = Field("a", FieldId(0), kind, children=(LEAF,))
     with pytest.raises(FormatError, match=f"'{kind}' with fields below it"):

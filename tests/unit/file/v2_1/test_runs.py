@@ -83,7 +83,7 @@ def read(file: DataFile, start: int, end: int) -> list[pa.Array]:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_rows_are_those_of_the_pages(name: str) -> None:
+def test_runs_of_small_pages_equal_their_rows(name: str) -> None:
     store = MemoryStore("runs")
     expected = written(store, name)
     file = opened(store)
@@ -92,7 +92,7 @@ def test_rows_are_those_of_the_pages(name: str) -> None:
         assert pa.chunked_array(read(file, start, end)).equals(expected[start:end])
 
 
-def test_pages_that_are_alike_become_one_array() -> None:
+def test_runs_of_equal_layout_become_one_array() -> None:
     store = MemoryStore("runs")
     written(store, "pairs")
     assert [len(chunk) for chunk in read(opened(store), 0, 1200)] == [1200]
@@ -107,7 +107,7 @@ def test_runs_of_unjoinable_pages_are_separate_chunks() -> None:
     assert pa.chunked_array(chunks).equals(expected)
 
 
-def test_damage_names_its_page() -> None:
+def test_run_with_damaged_page_names_the_page() -> None:
     store = MemoryStore("runs")
     written(store, "numbers")
     reader = store.open("f.lance")

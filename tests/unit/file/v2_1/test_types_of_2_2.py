@@ -195,14 +195,14 @@ def test_map_values_under_a_null_are_not_stored(store: MemoryStore) -> None:
     assert read(file, Rows.between(0, 2)).to_pylist() == [None, [("d", 4)]]
 
 
-def test_names_of_keys_and_values_are_those_of_the_schema(store: MemoryStore) -> None:
+def test_map_key_and_value_names_equal_the_schema(store: MemoryStore) -> None:
     field, _ = COLUMNS["named"]
     file = write(store, field, [pa.array([[("a", 1)]], field.type)])
     (stored,) = file.schema.fields
     assert [child.name for child in stored.children[0].children] == ["word", "n"]
 
 
-def test_a_packed_field_that_is_null_is_refused(store: MemoryStore) -> None:
+def test_packed_struct_with_null_field_is_refused(store: MemoryStore) -> None:
     field = pa.field("c", pa.struct([("s", pa.string()), ("n", pa.int8())]), metadata=PACKED)
     rows = pa.array([{"s": "a", "n": 1}, {"s": None, "n": 1}], field.type)
     with pytest.raises(UnsupportedError, match="field 's' of a packed struct is NULL"):

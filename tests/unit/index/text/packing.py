@@ -1,4 +1,4 @@
-"""Posting lists as index files hold them: a plain twin of what the kernels decode."""
+"""Posting lists as index files hold them: a plain twin of the decoding kernels."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def hits(*pairs: tuple[int, float]) -> Hits:
     return Hits(np.array(rows, np.uint64), np.array(scores, np.float32))
 
 
-def test_hits_together() -> None:
+def test_hits_are_summed_and_intersected() -> None:
     one, other = hits((5, 1.0), (2, 3.0)), hits((2, 0.5), (9, 2.0))
     assert summed([one, other]).best().rows.tolist() == [2, 9, 5]
     assert summed([one, other]).best().scores.tolist() == [3.5, 2.0, 1.0]
@@ -165,7 +165,7 @@ def test_hits_together() -> None:
     assert not among(one, hits())[0].any()
 
 
-def test_documents_of_equal_scores_come_by_row() -> None:
+def test_documents_of_equal_scores_are_ordered_by_row() -> None:
     best = Best(2)
     best.add(hits((7, 1.0), (3, 1.0)))
     best.add(hits((1, 1.0), (4, 1.0)))

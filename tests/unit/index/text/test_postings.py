@@ -54,7 +54,7 @@ def test_lists_of_any_length(found: dict[int, int], size: int, is_varint: bool) 
 
 
 @pytest.mark.parametrize("size", [128, 256])
-def test_a_damaged_list_is_an_error_that_is_typed(size: int) -> None:
+def test_damaged_posting_list_raises_format_error_or_parses(size: int) -> None:
     rng = random.Random(size)
     docs = sorted(rng.sample(range(3000), 2 * size + 40))
     good = postings(docs, [1 + d % 9 for d in docs], size, documents=3000)

@@ -51,7 +51,7 @@ def test_nodes_of_each_kind() -> None:
     assert fst.find(b"zz") is None
 
 
-def test_a_way_to_the_node_just_before() -> None:
+def test_fst_transition_to_the_node_before() -> None:
     """Node 18 ends in 'a' (common byte 5), the next one has one byte: 'b' of its own, no sizes."""
     # 16: 09 01 85  "a" = 9; 19: 78 c0 "x" to the node before, whose last byte is 18
     fst = TokenFst(whole("09 01 85 78 c0", 1, 20))
@@ -59,7 +59,7 @@ def test_a_way_to_the_node_just_before() -> None:
 
 
 @given(TOKENS)
-def test_both_ways(tokens: dict[str, int]) -> None:
+def test_fst_round_trip(tokens: dict[str, int]) -> None:
     items = sorted((token.encode(), number) for token, number in tokens.items())
     fst = TokenFst(write_fst(items))
     assert list(fst.items()) == items
@@ -67,23 +67,23 @@ def test_both_ways(tokens: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("keys", [[b"b", b"a"], [b"a", b"a"], [b"ab", b"a"], [b"ab", b"aa"]])
-def test_keys_that_do_not_ascend(keys: list[bytes]) -> None:
+def test_fst_with_unordered_keys_is_refused(keys: list[bytes]) -> None:
     with pytest.raises(ValueError, match="ascend"):
         write_fst((key, 0) for key in keys)
 
 
-def test_a_way_on_has_a_delta_of_a_byte() -> None:
+def test_fst_transition_delta_has_one_byte_at_least() -> None:
     """Pylance reads no numbers of no bytes, F-482: the root would be `61 00 01` otherwise."""
     data = write_fst([(b"a", 0)])
     assert data[16:-20].hex() == "00611001"
 
 
-def test_nodes_of_many_ways() -> None:
+def test_fst_node_with_256_transitions() -> None:
     items = [(bytes([each]), each + 1) for each in range(256)]
     assert list(TokenFst(write_fst(items)).items()) == items
 
 
-def test_bytes_that_are_none() -> None:
+def test_fst_with_wrong_version_or_checksum_is_refused() -> None:
     with pytest.raises(FormatError, match="not hold a transducer of version 3"):
         TokenFst(b"\2" + bytes(60))
     data = bytearray(write_fst([(b"a", 1)]))
@@ -93,7 +93,7 @@ def test_bytes_that_are_none() -> None:
 
 
 @pytest.mark.parametrize("nodes", ["f8 10 82", "ff ff ff 88 3f", "00 00 05", "99 c1"])
-def test_nodes_that_leave_the_bytes(nodes: str) -> None:
+def test_fst_nodes_outside_the_bytes_are_refused(nodes: str) -> None:
     data = whole(nodes, 1, 16 + len(bytes.fromhex(nodes)) - 1)
     with pytest.raises(FormatError, match=r"node|tokens"):
         list(TokenFst(data).items())
@@ -109,7 +109,7 @@ def edits(one: str, other: str) -> int:
 
 
 @given(TOKENS, st.text("abcé日", min_size=1, max_size=5), st.integers(1, 2), st.integers(0, 2))
-def test_tokens_that_are_near(
+def test_fst_tokens_within_edit_distance(
     tokens: dict[str, int], word: str, distance: int, prefix: int
 ) -> None:
     items = sorted((token.encode(), number) for token, number in tokens.items())
@@ -129,7 +129,9 @@ def test_tokens_that_are_near(
 
 
 @given(TOKENS, st.data())
-def test_nodes_that_lie_elsewhere(tokens: dict[str, int], data: st.DataObject) -> None:
+def test_damaged_fst_raises_format_error_or_parses(
+    tokens: dict[str, int], data: st.DataObject
+) -> None:
     """Whatever the bytes of nodes are, walks end, in keys or in an error."""
     made = bytearray(write_fst(sorted((key.encode(), value) for key, value in tokens.items())))
     nodes = len(made) - 36

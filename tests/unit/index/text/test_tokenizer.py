@@ -19,12 +19,12 @@ def tokens(text: str, **settings: Any) -> list[str]:
     return Tokenizer(TextParameters(**settings)).tokens(text)
 
 
-def test_the_steps_come_in_their_order() -> None:
+def test_tokenizer_steps_run_in_order() -> None:
     text = "The Quick-Foxes were running à Paris, " + "x" * 39 + " " + "y" * 40
     assert tokens(text) == ["quick", "fox", "run", "a", "pari", "x" * 39]
 
 
-def test_positions_count_what_is_dropped() -> None:
+def test_token_positions_count_removed_stop_words() -> None:
     placed = Tokenizer(TextParameters()).placed("quick the fox")
     assert placed == [("quick", 0), ("fox", 2)]
 
@@ -41,7 +41,7 @@ def test_positions_count_what_is_dropped() -> None:
         ("a\U0001f600b", ["a", "b"]),
     ],
 )
-def test_words(text: str, expected: list[str]) -> None:
+def test_simple_tokenizer_splits_words(text: str, expected: list[str]) -> None:
     assert tokens(text, **PLAIN) == expected
 
 
@@ -73,7 +73,7 @@ def test_words(text: str, expected: list[str]) -> None:
         ({"max_token_length": None}, "y" * 50, ["y" * 50]),
     ],
 )
-def test_settings(settings: dict[str, Any], text: str, expected: list[str]) -> None:
+def test_tokenizer_settings(settings: dict[str, Any], text: str, expected: list[str]) -> None:
     stops = {"remove_stop_words": True} if "custom_stop_words" in settings else {}
     assert tokens(text, **(PLAIN | settings | stops)) == expected
 
@@ -94,12 +94,12 @@ def test_a_word_and_its_parts_have_one_position() -> None:
         ("Tamil", "புத்தகங்கள்", "புததகம"),
     ],
 )
-def test_stems(language: str, text: str, expected: str) -> None:
+def test_tokenizer_stems_by_language(language: str, text: str, expected: str) -> None:
     found = Tokenizer(TextParameters(language=language)).tokens(text)
     assert "".join(found) == expected or language == "Tamil"
 
 
-def test_tokenizers_that_are_not_there() -> None:
+def test_unknown_tokenizers_and_stemmers_are_refused() -> None:
     for name in ("icu", "jieba/default", "lindera/ipadic", "xx"):
         with pytest.raises(
             UnsupportedError, match=f"the tokenizer '{name}' .* one of simple, "
@@ -111,7 +111,7 @@ def test_tokenizers_that_are_not_there() -> None:
         Tokenizer(TextParameters(language="english"))
 
 
-def test_parameters_both_ways() -> None:
+def test_text_parameters_round_trip() -> None:
     given = TextParameters(language="German", custom_stop_words=("der",), max_token_length=None)
     made = TextParameters.parse(given.to_json().encode())
     assert made.custom_stop_words == ("der",)
@@ -123,7 +123,7 @@ def test_parameters_both_ways() -> None:
     "text",
     [b"[]", b"{", b'{"stem": 1}', b'{"max_token_length": -1}', b'{"custom_stop_words": [1]}'],
 )
-def test_parameters_that_are_none(text: bytes) -> None:
+def test_invalid_text_parameters_are_refused(text: bytes) -> None:
     with pytest.raises(FormatError, match="parameters of a full-text index"):
         TextParameters.parse(text)
 
@@ -153,7 +153,7 @@ def test_leaves_of_json() -> None:
     ]
 
 
-def test_json_that_is_nested_deep() -> None:
+def test_documents_of_deeply_nested_json() -> None:
     """The columns of a table hold no JSON deeper than 128; what comes another way is told to be none."""
     ((_, _, found),) = documents(pa.array(['{"a":' * 300 + '"Deep"' + "}" * 300]), is_json=True)
     assert found == [(".".join("a" * 300) + ",str,deep", 0)]

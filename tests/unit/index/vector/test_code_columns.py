@@ -1,4 +1,4 @@
-"""Columns of codes: what is remembered of them holds nothing that it does not show."""
+"""Columns of codes: remembered slices hold no memory of other rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ def lists(rows: int) -> pa.FixedSizeListArray:
 
 
 @pytest.mark.parametrize(("rows", "is_part"), [(100, False), (51, False), (50, True), (10, True)])
-def test_a_part_of_a_column_that_is_larger_is_copied(rows: int, is_part: bool) -> None:
+def test_remembered_small_slice_of_a_column_is_copied(rows: int, is_part: bool) -> None:
     whole = lists(100)
     for part in (values_of(whole.slice(0, rows)), values_of(whole)[:rows]):
         kept = kept_rows(part)
@@ -22,7 +22,7 @@ def test_a_part_of_a_column_that_is_larger_is_copied(rows: int, is_part: bool) -
 
 
 @pytest.mark.parametrize(("rows", "is_part"), [(100, False), (50, True)])
-def test_rows_that_are_no_column_are_parts_of_arrays(rows: int, is_part: bool) -> None:
+def test_remembered_small_slice_of_an_array_is_copied(rows: int, is_part: bool) -> None:
     whole = np.arange(400, dtype=np.float32).reshape(100, 4)
     assert np.shares_memory(kept_rows(whole[:rows]), whole) != is_part
 

@@ -1,4 +1,4 @@
-"""Cosine of vectors whose squares leave the numbers of their type: near to zero, and very long."""
+"""Cosine of vectors with squares beyond the numbers of their type: near to zero, and very long."""
 
 from __future__ import annotations
 

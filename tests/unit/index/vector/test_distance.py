@@ -31,7 +31,7 @@ def test_a_slice_is_the_slice_and_not_copied() -> None:
     assert matrix.ctypes.data == memory + 8
 
 
-def test_nulls_are_no_vectors() -> None:
+def test_null_vectors_and_items_are_invalid() -> None:
     whole = vectors([[0, 1], None, [2, None], [4, 5]], pa.float32())
     _, valid = matrix_of(whole, L2)
     assert valid is not None

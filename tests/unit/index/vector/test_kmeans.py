@@ -48,7 +48,7 @@ def test_loss_is_the_sum_of_squares() -> None:
     assert settled.loss == pytest.approx(squares.min(axis=1).sum(), rel=1e-2)
 
 
-def test_as_many_centroids_as_asked_of_rows_that_are_the_same() -> None:
+def test_k_means_of_equal_rows_has_all_centroids() -> None:
     rows = np.ones((100, 4), np.float32)
     assert np.array_equal(k_means(rows, 8, seed=0, max_iters=5).centroids, np.ones((8, 4)))
     assert len(k_means(rows[:3], 8, seed=0, max_iters=5).centroids) == 3

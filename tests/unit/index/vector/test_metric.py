@@ -40,7 +40,7 @@ def test_metric_of_vectors_of_bytes_is_hamming() -> None:
         check_metric(HAMMING, pa.float32())
 
 
-def test_metric_numbers_are_those_of_the_message() -> None:
+def test_metric_numbers_equal_the_protobuf_enum() -> None:
     said = {each.name.upper(): each.number for each in METRICS}
     assert said == dict(VectorIndexDetails.Metric.items())
     assert [metric_numbered(each.number) for each in METRICS] == list(METRICS)

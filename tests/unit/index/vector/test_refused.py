@@ -1,4 +1,4 @@
-"""What files of vector indices may not say: each error tells what does not fit."""
+"""Invalid contents of vector index files are refused, with the reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def tensor(shape: list[int], size: int, kind: int = 2) -> pb.Tensor:
         (16 * 8, 8, 4, L2, "a codebook of 128 values"),
     ],
 )
-def test_codebooks(codebook: int, bits: int, parts: int, metric: Metric, why: str) -> None:
+def test_invalid_codebooks_are_refused(
+    codebook: int, bits: int, parts: int, metric: Metric, why: str
+) -> None:
     with pytest.raises(FormatError, match=why):
         ProductQuantizer(
             np.zeros(codebook, np.float32),
@@ -50,7 +52,7 @@ def test_codebooks(codebook: int, bits: int, parts: int, metric: Metric, why: st
 
 
 @pytest.mark.parametrize(("bits", "metric"), [(6, L2), (8, HAMMING), (1 << 31, L2)])
-def test_codebooks_that_are_not_read(bits: int, metric: Metric) -> None:
+def test_unsupported_codebooks_are_refused(bits: int, metric: Metric) -> None:
     with pytest.raises(UnsupportedError, match="not read"):
         ProductQuantizer(
             np.zeros(8, np.float32),
@@ -108,7 +110,9 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
         ({"bounds": {"start": "a", "end": 1}}, FormatError, "start is 'a'"),
     ],
 )
-def test_bounds(values: dict[str, Any], error: type[Exception], why: str) -> None:
+def test_invalid_scalar_quantizer_settings_are_refused(
+    values: dict[str, Any], error: type[Exception], why: str
+) -> None:
     good = {"dim": 8, "num_bits": 8, "bounds": {"start": 0.0, "end": 1}}
     ScalarQuantizer(Settings(good, "f"), L2, 8)
     with pytest.raises(error, match=why):
@@ -127,7 +131,9 @@ def test_bounds(values: dict[str, Any], error: type[Exception], why: str) -> Non
         ({"fast_rotation_signs": "abcd"}, FormatError, "says nothing"),
     ],
 )
-def test_turns(values: dict[str, Any], error: type[Exception], why: str) -> None:
+def test_invalid_rabit_settings_are_refused(
+    values: dict[str, Any], error: type[Exception], why: str
+) -> None:
     good = {
         "num_bits": 5,
         "code_dim": 8,
@@ -151,7 +157,7 @@ def test_turns(values: dict[str, Any], error: type[Exception], why: str) -> None
         (tensor([2, 2], 16, 6), UnsupportedError),
     ],
 )
-def test_matrices(made: pb.Tensor, error: type[Exception]) -> None:
+def test_invalid_tensors_are_refused(made: pb.Tensor, error: type[Exception]) -> None:
     with pytest.raises(error, match="a matrix"):
         parse_tensor(made.SerializeToString())
 
@@ -163,7 +169,7 @@ def test_matrices_of_short_floats() -> None:
     assert parse_tensor(made.SerializeToString()).tolist() == exact.tolist()
 
 
-def test_partitions() -> None:
+def test_invalid_partitions_messages_are_refused() -> None:
     good = pb.Ivf(lengths=[3, 0, 4])
     assert parse_partitions(good.SerializeToString()).offsets.tolist() == [0, 3, 3]
     for bad in (
@@ -182,7 +188,7 @@ def test_partitions() -> None:
     assert found.tolist() == [[1, 2], [3, 4]]
 
 
-def test_centroids_are_found_where_they_lie() -> None:
+def test_partitions_message_with_centroids_tensor_is_parsed() -> None:
     made = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5)
     made.centroids_tensor.data = np.arange(4, dtype=np.float32).tobytes()
     data = made.SerializeToString()
@@ -197,7 +203,7 @@ def test_centroids_are_found_where_they_lie() -> None:
         assert found.centroids.tolist() == [[0, 1], [2, 3]]
 
 
-def test_partitions_that_end_anywhere() -> None:
+def test_truncated_partitions_message_is_refused() -> None:
     data = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5).SerializeToString()
     for end in range(len(data)):
         with suppress(FormatError):
@@ -207,7 +213,7 @@ def test_partitions_that_end_anywhere() -> None:
             parse_partitions(data + damage)
 
 
-def test_stages() -> None:
+def test_unknown_index_stages_are_refused() -> None:
     index = pb.Index()
     index.vector_index.stages.add().transform.SetInParent()
     with pytest.raises(UnsupportedError, match="'transform'"):
@@ -217,12 +223,12 @@ def test_stages() -> None:
 @pytest.mark.parametrize(
     "levels", [None, [], [0], [0, 9], [0, -1], [0, "3"], [0, 2.0], [0] * 2000, {"0": 1}]
 )
-def test_levels(levels: object) -> None:
+def test_invalid_graph_levels_are_refused(levels: object) -> None:
     with pytest.raises(FormatError, match="levels of a graph"):
         GraphPlan.parse(Settings({"level_offsets": levels}, "f"), 8)
 
 
-def test_graphs() -> None:
+def test_invalid_graphs_are_refused() -> None:
     plan = GraphPlan.parse(Settings({"level_offsets": [0, 2], "entry_point": 1}, "f"), 2)
     nodes = pa.array([0, 1], pa.uint32())
     near = pa.array([[1], [0]], pa.list_(pa.uint32()))
@@ -244,7 +250,7 @@ def test_graphs() -> None:
             Graph.of(columns, plan, 2)
 
 
-def test_words() -> None:
+def test_invalid_metric_names_and_settings_are_refused() -> None:
     assert metric_of("Euclidean", "f") == L2
     with pytest.raises(FormatError, match="'far'"):
         metric_of("far", "f")

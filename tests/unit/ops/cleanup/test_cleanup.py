@@ -1,4 +1,4 @@
-"""Clean-up: what goes, what stays, and what happens when it is cut short."""
+"""Clean-up: deleted and kept files, and interruptions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_full_disk_is_cleaned_up(store: ClockedStore, deletes_before_room: int
     assert not [path for path in full.paths("_versions") if ".tmp" in path]
 
 
-def test_a_clean_up_of_a_full_disk_that_is_cut_short_leaves_its_plan(store: ClockedStore) -> None:
+def test_clean_up_on_full_disk_resumes_after_a_crash(store: ClockedStore) -> None:
     full = FullStore(store, 1)
     full.deletes_left = 4
     with pytest.raises(CrashError):
@@ -87,7 +87,7 @@ def test_a_clean_up_of_a_full_disk_that_is_cut_short_leaves_its_plan(store: Cloc
     assert full.paths("data") == {f"data/{path}" for path in _paths(full, 5)}
 
 
-def test_by_age_and_by_number(store: ClockedStore) -> None:
+def test_clean_up_by_age_and_by_number(store: ClockedStore) -> None:
     table = open_table(store)
     stats = table.explain_cleanup_old_versions(retain_versions=2).stats
     assert (stats.old_versions, stats.data_files_removed, stats.deletion_files_removed) == (3, 3, 1)
@@ -113,12 +113,12 @@ def _paths(store: ClockedStore, version: int) -> set[str]:
     return {str(file.path) for each in fragments for file in each.data_files()}
 
 
-def test_an_old_handle_keeps_its_version_and_all_newer_ones(store: ClockedStore) -> None:
+def test_clean_up_from_old_handle_keeps_its_version_and_newer_ones(store: ClockedStore) -> None:
     assert open_table(store, 3).cleanup_old_versions(older_than=ALL).old_versions == 2
     assert versions(store) == [3, 4, 5]
 
 
-def test_tags_keep_versions(store: ClockedStore) -> None:
+def test_clean_up_keeps_tagged_versions(store: ClockedStore) -> None:
     table = open_table(store)
     table.tags.create("first", 1)
     with pytest.raises(TaggedVersionsError, match="first"):
@@ -130,7 +130,7 @@ def test_tags_keep_versions(store: ClockedStore) -> None:
     assert not any(path.startswith("_versions/.tmp") for path in store.paths("_versions"))
 
 
-def test_files_of_versions_between_tags_go(store: ClockedStore) -> None:
+def test_clean_up_deletes_files_of_versions_between_tags(store: ClockedStore) -> None:
     """The time of a version that stays pins nothing (lance#8705)."""
     open_table(store).tags.create("first", 1)
     only_in_2 = {f.path for each in open_table(store, 2).get_fragments() for f in each.data_files()}
@@ -142,7 +142,7 @@ def test_files_of_versions_between_tags_go(store: ClockedStore) -> None:
     assert not {f"data/{path}" for path in only_in_2} & store.paths("data")
 
 
-def test_branches_keep_what_they_left(store: ClockedStore) -> None:
+def test_clean_up_keeps_versions_that_branches_use(store: ClockedStore) -> None:
     table = open_table(store)
     branch = table.create_branch("side", 2)
     branch.insert(pa.table({"n": [50]}))
@@ -159,7 +159,7 @@ def test_branches_keep_what_they_left(store: ClockedStore) -> None:
     assert open_table(store, 2).count_rows() == 12
 
 
-def test_a_branch_without_a_name_yet_keeps_its_files(store: ClockedStore) -> None:
+def test_clean_up_keeps_files_of_unfinished_branch(store: ClockedStore) -> None:
     """Its manifest is there before its name is."""
     table = open_table(store)
     rows = table.create_branch("side", 2).to_table()
@@ -174,7 +174,7 @@ def test_a_branch_without_a_name_yet_keeps_its_files(store: ClockedStore) -> Non
     assert table.checkout_version(("side", None)).to_table() == rows
 
 
-def test_detached_versions_keep_their_files(store: ClockedStore) -> None:
+def test_clean_up_keeps_files_of_detached_versions(store: ClockedStore) -> None:
     first = next(path for path in store.paths("_versions") if path.endswith("614.manifest"))
     detached = f"_versions/d{2**63 + 7}.manifest"
     store.put(detached, store.inner.read_whole(first).to_pybytes())
@@ -186,7 +186,7 @@ def test_detached_versions_keep_their_files(store: ClockedStore) -> None:
     assert needed | {detached} <= store.paths()
 
 
-def test_orphans_go_when_they_are_old(store: ClockedStore) -> None:
+def test_clean_up_deletes_old_orphans_only(store: ClockedStore) -> None:
     theirs = {"data/readme.txt", "_indices/abc/page.lance", "notes.lance", "tree/data/x.lance"}
     orphans = {
         ORPHAN,
@@ -218,7 +218,9 @@ def test_orphans_go_when_they_are_old(store: ClockedStore) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", b"\0" * 40 + b"LANC"])
-def test_a_manifest_that_cannot_be_read_ends_it(store: ClockedStore, damage: bytes) -> None:
+def test_clean_up_with_damaged_manifest_deletes_no_files(
+    store: ClockedStore, damage: bytes
+) -> None:
     (first,) = (path for path in store.paths("_versions") if path.endswith("614.manifest"))
     store.inner.put(first, damage)
     before = store.paths()
@@ -227,7 +229,7 @@ def test_a_manifest_that_cannot_be_read_ends_it(store: ClockedStore, damage: byt
     assert store.paths() == before
 
 
-def test_a_manifest_with_fields_that_nobody_knows_ends_it(store: ClockedStore) -> None:
+def test_clean_up_with_unknown_manifest_fields_deletes_no_files(store: ClockedStore) -> None:
     path = next(iter(sorted(store.paths("_versions"))))
     data = store.inner.read_whole(path).to_pybytes()
     position = int.from_bytes(data[-16:-8], "little")
@@ -241,7 +243,7 @@ def test_a_manifest_with_fields_that_nobody_knows_ends_it(store: ClockedStore) -
     assert store.paths() == before
 
 
-def test_another_table_in_its_place(store: ClockedStore) -> None:
+def test_clean_up_of_recreated_table_is_refused(store: ClockedStore) -> None:
     table = open_table(store)
     for path in store.paths():
         store.inner.delete(path)
@@ -253,7 +255,7 @@ def test_another_table_in_its_place(store: ClockedStore) -> None:
     assert open_table(store).count_rows() == 1
 
 
-def test_cut_short_after_any_delete(store: ClockedStore) -> None:
+def test_clean_up_interrupted_after_any_delete_is_finished_by_the_next(store: ClockedStore) -> None:
     """What is left is whole at every moment, and the next run leaves what one run would have."""
     table = open_table(store)
     table.tags.create("second", 2)
@@ -280,7 +282,9 @@ def test_cut_short_after_any_delete(store: ClockedStore) -> None:
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_store_that_fails_to_delete(store: ClockedStore, kind: str) -> None:
+def test_clean_up_with_failed_deletes_is_finished_by_the_next(
+    store: ClockedStore, kind: str
+) -> None:
     """What failed is counted and done by the next run; a version that stays keeps its files."""
     whole = _run(store.copy())
     for number in range(1, len(whole.deleted) + 1):
@@ -300,7 +304,7 @@ def _run(store: ClockedStore) -> ClockedStore:
     return store
 
 
-def test_a_plan_takes_away_nothing_that_is_needed(store: ClockedStore) -> None:
+def test_clean_up_with_forged_plan_file_keeps_needed_files(store: ClockedStore) -> None:
     """Whoever wrote it, and whatever it says."""
     paths = sorted(store.paths())
     foreign = "notes.txt"
@@ -312,7 +316,7 @@ def test_a_plan_takes_away_nothing_that_is_needed(store: ClockedStore) -> None:
         assert sorted(store.paths()) == sorted([*paths, foreign])
 
 
-def test_somebody_restores_or_tags_meanwhile(store: ClockedStore) -> None:
+def test_clean_up_with_concurrent_restore_or_tag_keeps_its_files(store: ClockedStore) -> None:
     table = open_table(store)
 
     class Meanwhile(ClockedStore):
@@ -368,7 +372,7 @@ def test_another_clean_up_runs_at_any_step_of_one(store: ClockedStore) -> None:
     assert number > 20
 
 
-def test_pace() -> None:
+def test_clean_up_with_delete_rate_limit() -> None:
     from pennon.ops.cleanup.policy import Policy
     from pennon.ops.cleanup.run import Pace, clean
 

@@ -58,7 +58,7 @@ def test_drop_refuses_folders_other_than_tables(tmp_path: Path, uri: str) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_versions_of_other_stores_stay(tmp_path: Path) -> None:
+def test_drop_with_external_manifest_store_is_refused(tmp_path: Path) -> None:
     place = f"file+sqlite://{tmp_path}/t?sqliteFile={tmp_path}/versions.db"
     pennon.write_dataset(TABLE, place)
     with pytest.raises(UnsupportedError, match="external manifest store"):
@@ -74,7 +74,7 @@ def three_versions() -> Store:
     return store
 
 
-def test_a_drop_that_is_cut_short_leaves_the_newest_version_or_no_table() -> None:
+def test_interrupted_drop_leaves_the_newest_version_or_no_table() -> None:
     """Whichever delete fails."""
     for number in range(1, len(list(three_versions().list_names(""))) + 1):
         store = three_versions()

@@ -1,4 +1,4 @@
-"""New columns whose rows come with addresses: gaps, deleted rows, and what is refused; and notes of them."""
+"""New columns by row address: gaps, deleted rows, refusals, and checkpoints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def added(snapshot: Snapshot, pieces: list[list[int]], *, is_whole: bool) -> dic
 
 @pytest.mark.parametrize("version", ["0.1", "2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_every_row_gets_its_values(tmp_path: Path, version: str, size: int) -> None:
+def test_addressed_column_has_the_value_of_each_row(
+    tmp_path: Path, version: str, size: int
+) -> None:
     pieces = [LIVE[at : at + size] for at in range(0, len(LIVE), size)]
     rows = added(snapshot_of(tmp_path / "t", version), pieces, is_whole=True)
     assert rows == {n: (n, str(n)) for n in LIVE}
@@ -54,7 +56,9 @@ def test_every_row_gets_its_values(tmp_path: Path, version: str, size: int) -> N
 @pytest.mark.parametrize(
     "pieces", [[[3, 8, 10, 15]], [[3], [], [8, 9, 10], [15]], [[0, 7], [17, 19]], [[]], [[9]]]
 )
-def test_rows_that_do_not_come_get_null(tmp_path: Path, pieces: list[list[int]]) -> None:
+def test_addressed_column_without_values_for_rows_is_null(
+    tmp_path: Path, pieces: list[list[int]]
+) -> None:
     rows = added(snapshot_of(tmp_path / "t"), pieces, is_whole=False)
     come = {n for piece in pieces for n in piece}
     assert rows == {n: (n, str(n)) if n in come else (None, None) for n in LIVE}
@@ -89,7 +93,7 @@ def test_a_long_gap_is_filled_in_pieces(tmp_path: Path) -> None:
         ([[80]], ArgumentError, "rows for fragment 10, which version 2 does not have"),
     ],
 )
-def test_rows_that_are_wrong(
+def test_addressed_column_with_wrong_rows_is_refused(
     tmp_path: Path, pieces: list[list[int]], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -97,7 +101,7 @@ def test_rows_that_are_wrong(
     assert pennon.dataset(tmp_path / "t").version == 2
 
 
-def test_addresses_that_are_none(tmp_path: Path) -> None:
+def test_addressed_column_with_invalid_addresses_is_refused(tmp_path: Path) -> None:
     _, task = plan_addressed(snapshot_of(tmp_path / "t"), NEW, is_whole=False)
     batch = batch_of([0]).set_column(0, "address", pa.array([None], pa.int64()))
     with pytest.raises(ArgumentError, match="1 rows have no address"):
@@ -114,7 +118,7 @@ def test_version_0_1_keeps_no_null(tmp_path: Path) -> None:
         added(pennon.dataset(tmp_path / "t").snapshot, [], is_whole=False)
 
 
-def test_notes_count_for_what_they_were_made_of(tmp_path: Path) -> None:
+def test_addressed_column_checkpoint_is_bound_to_its_fragment(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path / "t")
     _, task = plan_addressed(snapshot, NEW, is_whole=True)
     folder = open_store(str(tmp_path / "notes"))

@@ -1,4 +1,4 @@
-"""What alterations make of a schema."""
+"""The schema after alterations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _ids(schema: Schema) -> list[tuple[str, int]]:
     return [(field.name, field.id) for field in schema.walk()]
 
 
-def test_ids_stay_but_those_of_other_types() -> None:
+def test_alter_schema_keeps_ids_except_of_cast_columns() -> None:
     altered = alter_schema(
         SCHEMA,
         [
@@ -46,7 +46,7 @@ def test_ids_stay_but_those_of_other_types() -> None:
     assert altered.schema.metadata == SCHEMA.metadata
 
 
-def test_names_and_nullability_cast_nothing() -> None:
+def test_alter_schema_of_names_and_nullability_casts_no_column() -> None:
     altered = alter_schema(
         SCHEMA, [Alteration("a", name="A", nullable=False), Alteration("s.x", nullable=True)], LAST
     )
@@ -56,13 +56,13 @@ def test_names_and_nullability_cast_nothing() -> None:
     assert _ids(altered.schema)[0] == ("A", 0)
 
 
-def test_the_same_type_is_no_cast() -> None:
+def test_alter_schema_to_the_same_type_casts_no_column() -> None:
     altered = alter_schema(SCHEMA, [Alteration("a", data_type=pa.int64())], LAST)
     assert altered.schema == SCHEMA
     assert altered.cast == ()
 
 
-def test_metadata_stays_but_what_is_about_the_type() -> None:
+def test_alter_schema_keeps_metadata_except_of_the_type() -> None:
     altered = alter_schema(SCHEMA, [Alteration("a", data_type=pa.int8())], LAST)
     assert schema_to_arrow(altered.schema).field("a").metadata == {b"note": b"kept"}
 
@@ -76,7 +76,7 @@ def test_columns_in_the_order_of_their_ids() -> None:
     assert [(new.name, new.id) for _, new in altered.cast] == [("l", 21), ("a", 23)]
 
 
-def test_fresh_ids_where_there_is_no_order() -> None:
+def test_ascending_ids_are_fresh_ids() -> None:
     altered = alter_schema(SCHEMA, [Alteration("s.x", data_type=pa.int64())], LAST)
     fresh = with_ascending_ids(SCHEMA, altered, LAST)
     assert _ids(fresh.schema)[1:5] == [("s", 21), ("x", 22), ("t", 23), ("y", 24)]
@@ -96,12 +96,12 @@ def test_fresh_ids_where_there_is_no_order() -> None:
         (Alteration("s", data_type=pa.int8()), ArgumentError),
     ],
 )
-def test_refusals(alteration: Alteration, error: type[Exception]) -> None:
+def test_invalid_alterations_are_refused(alteration: Alteration, error: type[Exception]) -> None:
     with pytest.raises(error):
         alter_schema(SCHEMA, [alteration], LAST)
 
 
-def test_a_swap_of_names() -> None:
+def test_alter_schema_swaps_names() -> None:
     altered = alter_schema(SCHEMA, [Alteration("a", name="l"), Alteration("l", name="a")], LAST)
     assert altered.schema.names == ["l", "s", "a"]
 
@@ -117,7 +117,7 @@ def test_a_swap_of_names() -> None:
         ([], ["a", "s", "x", "t", "y", "l", "item"]),
     ],
 )
-def test_dropped_columns(paths: list[str], left: list[str]) -> None:
+def test_drop_columns_removes_nested_fields(paths: list[str], left: list[str]) -> None:
     schema = without_columns(SCHEMA, paths)
     assert [field.name for field in schema.walk()] == left
     assert schema.metadata == SCHEMA.metadata
@@ -145,11 +145,11 @@ OF_PARTS = schema_from_arrow(
         (["p.x", "p.y", "s"], "m entries key value u v"),
     ],
 )
-def test_parts_of_maps_and_packed_structs_that_can_go(paths: list[str], left: str) -> None:
+def test_drop_columns_of_fields_within_map_values_and_structs(paths: list[str], left: str) -> None:
     assert [field.name for field in without_columns(OF_PARTS, paths).walk()] == left.split()
 
 
-def test_maps_and_packed_structs_stay_whole() -> None:
+def test_alteration_that_breaks_a_map_or_packed_struct_is_refused() -> None:
     for path in ("m.entries.key", "m.entries.value", "s.m.entries.value"):
         with pytest.raises(InvalidSchemaError, match=r"map 'm' needs a key .* and a value"):
             without_columns(OF_PARTS, [path])
@@ -162,7 +162,7 @@ def test_maps_and_packed_structs_stay_whole() -> None:
         without_columns(OF_PARTS, ["p.x"])
 
 
-def test_one_column_must_stay() -> None:
+def test_drop_columns_of_all_columns_is_refused() -> None:
     with pytest.raises(InvalidSchemaError):
         without_columns(SCHEMA, ["a", "l", "s.x", "s.t"])
     with pytest.raises(NotFoundError, match=r"s\.t\.y"):

@@ -1,4 +1,4 @@
-"""Which types become which, and what becomes of the values."""
+"""Allowed casts between types, and their values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pennon.ops.columns.casts import can_cast, cast_column
         (pa.dictionary(pa.int8(), pa.string()), pa.string()),
     ],
 )
-def test_of_one_kind(old: pa.DataType, new: pa.DataType) -> None:
+def test_casts_between_types_of_one_kind_are_allowed(old: pa.DataType, new: pa.DataType) -> None:
     assert can_cast(old, new)
 
 
@@ -44,7 +44,9 @@ def test_of_one_kind(old: pa.DataType, new: pa.DataType) -> None:
         (pa.struct([("a", pa.int8())]), pa.struct([("a", pa.int16())])),
     ],
 )
-def test_of_different_kinds(old: pa.DataType, new: pa.DataType) -> None:
+def test_casts_between_types_of_different_kinds_are_refused(
+    old: pa.DataType, new: pa.DataType
+) -> None:
     assert not can_cast(old, new)
 
 
@@ -60,7 +62,7 @@ def test_of_different_kinds(old: pa.DataType, new: pa.DataType) -> None:
          pa.list_(pa.struct([("a", pa.int16())]))),
     ],
 )  # fmt: skip
-def test_values_stay(values: list[Any], old: pa.DataType, new: pa.DataType) -> None:
+def test_cast_keeps_values_and_nulls(values: list[Any], old: pa.DataType, new: pa.DataType) -> None:
     array: pa.Array[Any] = pa.array([None, *values, None], old).slice(1, len(values))
     cast = cast_column(array, new, "c")
     cast.validate(full=True)
@@ -73,7 +75,7 @@ def _lower(value: Any) -> Any:
     return {key.lower(): each for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def test_times_lose_what_does_not_fit() -> None:
+def test_cast_of_times_truncates_to_the_unit() -> None:
     array = pa.array([1_700_000_000_123_456], pa.timestamp("us"))
     cast = cast_column(array, pa.timestamp("ms"), "c")
     assert cast == pa.array([1_700_000_000_123], pa.timestamp("ms"))
@@ -88,6 +90,8 @@ def test_times_lose_what_does_not_fit() -> None:
         ([300], pa.list_(pa.int64()), pa.list_(pa.int8())),
     ],
 )
-def test_values_that_do_not_fit(value: Any, old: pa.DataType, new: pa.DataType) -> None:
+def test_cast_of_values_out_of_range_is_refused(
+    value: Any, old: pa.DataType, new: pa.DataType
+) -> None:
     with pytest.raises(ArgumentError, match=r"Can't cast.*column 'c'"):
         cast_column(pa.array([value], old), new, "c")

@@ -36,7 +36,9 @@ def _batches(values: list[int], cuts: list[int]) -> list[pa.RecordBatch]:
     st.lists(st.integers(0, 1000), max_size=4),
     st.booleans(),
 )
-def test_live_rows_keep_their_places(alive: list[bool], cuts: list[int], null: bool) -> None:
+def test_filled_batches_keep_positions_of_live_rows(
+    alive: list[bool], cuts: list[int], null: bool
+) -> None:
     physical = np.flatnonzero(alive).tolist()
     live = LiveRows.of(len(alive), np.flatnonzero(~np.array(alive)).astype(np.int64))
     made = list(with_deleted_rows(_batches(physical, cuts), live, may_be_null=null))
@@ -62,7 +64,7 @@ def test_fill_deleted_without_deletions_copies_no_batch() -> None:
     assert all(ours is theirs for ours, theirs in zip(made, batches, strict=True))
 
 
-def test_long_stretches_come_in_pieces() -> None:
+def test_filled_batches_of_many_deleted_rows_are_bounded() -> None:
     rows = 3 * ROWS_AT_ONCE
     live = LiveRows.of(rows, np.arange(1, rows))
     made = list(with_deleted_rows(_batches([0], []), live, may_be_null=True))
@@ -71,7 +73,7 @@ def test_long_stretches_come_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("nullable", [True, False])
-def test_a_column_that_is_never_null_gets_none(nullable: bool) -> None:
+def test_filled_rows_of_required_column_are_not_null(nullable: bool) -> None:
     schema = pa.schema([pa.field("t", pa.string(), nullable=nullable)])
     batch = pa.record_batch([pa.array(["x"])], schema=schema)
     live = LiveRows.of(2, np.array([1], np.int64))

@@ -1,4 +1,4 @@
-"""What the tasks that write columns have in common."""
+"""Common parts of the tasks that write columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _batches(count: int, value: bytes) -> list[pa.RecordBatch]:
     return [pa.record_batch({"b": [value + bytes([n % 256])]}) for n in range(count)]
 
 
-def test_small_batches_are_put_together() -> None:
+def test_column_task_joins_small_batches() -> None:
     made = list(_gathered(_batches(FEW_ROWS + 10, b"")))
     assert [batch.num_rows for batch in made] == [FEW_ROWS, 10]
     assert [row["b"][0] for batch in made for row in batch.slice(0, 3).to_pylist()] == [
@@ -33,7 +33,7 @@ def test_small_batches_are_put_together() -> None:
     ]
 
 
-def test_no_more_than_a_little_waits() -> None:
+def test_column_task_buffers_few_bytes() -> None:
     made = list(_gathered(_batches(20, b"x" * (SMALL_BYTES // 4))))
     assert max(batch.num_rows for batch in made) == 4
     assert sum(batch.num_rows for batch in made) == 20
@@ -41,14 +41,14 @@ def test_no_more_than_a_little_waits() -> None:
     assert large is large_ones[0]
 
 
-def test_wide_rows_come_in_small_numbers() -> None:
+def test_column_task_batches_have_fewer_wide_rows() -> None:
     assert rows_at_once(pa.schema([("a", pa.int8())])) == MOST_ROWS_AT_ONCE
     wide = rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000))]))
     assert 100 < wide < 1000
     assert rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000_000))])) == 1
 
 
-def test_add_columns_checks_made_rows_and_schema() -> None:
+def test_add_columns_checks_row_count_and_schema_of_results() -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8()), ("b", pa.int8())]))
     check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 1)
     with pytest.raises(SchemaMismatchError, match="2 rows, but they have 1"):
@@ -58,7 +58,7 @@ def test_add_columns_checks_made_rows_and_schema() -> None:
 
 
 @pytest.mark.parametrize("is_large", [False, True])
-def test_large_fragments_go_one_by_one(
+def test_column_task_of_large_fragments_uses_one_thread(
     tmp_path: Path, is_large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether their columns are made on threads or not, they are the same."""

@@ -1,4 +1,4 @@
-"""Data files that a caller commits by hand: what they hold under a field id is what the schema says."""
+"""Data files of explicit commits have the columns that the schema assigns to their field ids."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_append_of_fragments_written_for_other_ids_is_refused(
     assert made.to_table().slice(2).to_pydict() == rows.to_pydict()
 
 
-def test_append_of_columns_that_the_table_has_under_other_ids_is_refused(uri: str) -> None:
+def test_append_of_columns_with_other_field_ids_is_refused(uri: str) -> None:
     """The id is not the table's at all, so the column would read as NULL."""
     dataset = pennon.write_dataset(ROWS.select(["a", "b"]), uri)
     dataset.drop_columns(["a"])
@@ -101,7 +101,7 @@ def test_overwrite_with_the_fragments_of_the_table(uri: str) -> None:
     assert made.to_table().equals(ROWS)  # b is back, d is gone
 
 
-def test_overwrite_with_fragments_of_an_old_version_that_was_renamed_since(uri: str) -> None:
+def test_overwrite_with_fragments_written_before_a_rename(uri: str) -> None:
     """The files say b, the version that names them says z, and so does the overwrite."""
     dataset = pennon.write_dataset(ROWS, uri, max_rows_per_file=1)
     dataset.alter_columns({"path": "b", "name": "z"})
@@ -124,7 +124,7 @@ def test_update_and_replacement_with_files_of_other_columns_are_refused(uri: str
     refused(dataset, rewrite, "column b .* under field id 0")
 
 
-def test_column_that_is_given_to_another_field_on_purpose(uri: str, sent: Sent) -> None:
+def test_data_file_column_mapped_to_another_field_of_same_type(uri: str, sent: Sent) -> None:
     """Who says so by the ids of a data file may, if the types are the same."""
     dataset = pennon.write_dataset(ROWS, uri)
     dataset.add_columns(pa.field("n", I64))
@@ -143,14 +143,14 @@ def test_column_that_is_given_to_another_field_on_purpose(uri: str, sent: Sent) 
     assert dataset.to_table()["n"].to_pylist() == [5, 6]
 
 
-def test_file_without_the_column_that_it_is_said_to_have(uri: str) -> None:
+def test_append_of_file_with_missing_column_index_is_refused(uri: str) -> None:
     dataset = pennon.write_dataset(ROWS, uri)
     (fragment,) = write_fragments(ROWS, uri, mode="append")
     fragment.files[0].column_indices = [0, 1, 7]
     refused(dataset, LanceOperation.Append([fragment]), "column 7, which the file does not have")
 
 
-def test_items_of_lists_and_maps_may_have_other_names(uri: str) -> None:
+def test_list_and_map_items_with_other_names_are_accepted(uri: str) -> None:
     """Arrow libraries call them item, element, key and keys."""
     lists = pa.array([[1], []], pa.list_(pa.field("element", I64)))
     maps = pa.array([[("k", 1)], []], pa.map_(pa.string(), I64))
@@ -162,7 +162,7 @@ def test_items_of_lists_and_maps_may_have_other_names(uri: str) -> None:
 
 
 @pytest.mark.parametrize(("way", "reads"), [("here", 0), ("pickled", 0), ("json", 3)])
-def test_commit_reads_footers_of_new_files_alone(uri: str, way: str, reads: int) -> None:
+def test_commit_reads_footers_of_new_files_only(uri: str, way: str, reads: int) -> None:
     """A file that says what it was written with is not read, nor is one that the table has."""
     dataset = pennon.write_dataset(ROWS, uri, max_rows_per_file=1)
     new = write_fragments(

@@ -40,7 +40,7 @@ def test_merge_with_renumbered_fields_is_refused(uri: str, version: str) -> None
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_merge_with_a_pyarrow_schema_is_refused_where_ids_have_a_gap(uri: str) -> None:
+def test_merge_with_pyarrow_schema_over_an_id_gap_is_refused(uri: str) -> None:
     """It goes through where the fields happen to be numbered as they are."""
     dataset = table_with_a_gap(uri)
     refused(dataset, LanceOperation.Merge(metadata(dataset), dataset.schema), "id [12]")
@@ -60,14 +60,14 @@ def test_merge_with_names_in_another_order_is_refused(uri: str) -> None:
     refused(nested, merge, r"id 1, which is column s\.x .*, to s\.y")
 
 
-def test_merge_gives_no_id_of_a_dropped_column_away(uri: str) -> None:
+def test_merge_with_reused_id_of_dropped_column_is_refused(uri: str) -> None:
     dataset = pennon.write_dataset(ROWS, uri)
     dataset.drop_columns(["c"])
     merge = LanceOperation.Merge(metadata(dataset), renumbered([A, B, D]))
     refused(dataset, merge, "id 2 to the new column d, but a column that was dropped had it")
 
 
-def test_merge_renames_nothing(uri: str) -> None:
+def test_merge_that_renames_a_column_is_refused(uri: str) -> None:
     dataset = pennon.write_dataset(ROWS, uri)
     merge = LanceOperation.Merge(metadata(dataset), renumbered([A, D, C]))
     refused(dataset, merge, "id 1, which is column b .*, to d .*alter_columns")
@@ -86,7 +86,7 @@ def test_merge_moves_a_name_only_with_its_values(uri: str) -> None:
     assert made.to_table()["c"].to_pylist() == [6, 7]
 
 
-def test_merge_of_a_column_that_is_written_anew_under_a_new_id(uri: str) -> None:
+def test_merge_of_rewritten_column_under_a_new_id(uri: str) -> None:
     """As a program does that replaces a column: the name is the same, id and values are new."""
     dataset = pennon.write_dataset(ROWS, uri)
     fragment, schema = dataset.get_fragments()[0].merge_columns({"n": "a + 5"})
@@ -207,7 +207,7 @@ def test_required_field_below_a_null_struct_has_no_null(uri: str) -> None:
 # --- what goes on working ---------------------------------------------------------------------------
 
 
-def test_renames_of_alter_columns_go_on_working(uri: str, version: str) -> None:
+def test_alter_columns_renames_pass_the_commit_checks(uri: str, version: str) -> None:
     """Swaps, a rename beside a cast, nested names, and changes of the table afterwards."""
     rows = ROWS.append_column("s", pa.array([{"x": 1, "y": 2}] * 2))
     dataset = pennon.write_dataset(rows, uri, data_storage_version=version)
@@ -236,7 +236,7 @@ def test_renames_of_alter_columns_go_on_working(uri: str, version: str) -> None:
     assert made.to_table()["z"].to_pylist() == [0, 22, 0, 22]
 
 
-def test_append_that_was_written_before_a_rename(uri: str, sent: Sent) -> None:
+def test_append_of_fragments_written_before_a_rename(uri: str, sent: Sent) -> None:
     """The fragments keep their ids, whichever version the commit says that it read."""
     dataset = pennon.write_dataset(ROWS, uri)
     old = pennon.dataset(uri)
@@ -251,7 +251,7 @@ def test_append_that_was_written_before_a_rename(uri: str, sent: Sent) -> None:
     )
 
 
-def test_append_on_the_newest_version_of_what_was_written_after_a_rename(uri: str) -> None:
+def test_append_from_old_handle_of_fragments_written_after_a_rename(uri: str) -> None:
     """Planned on a version before the rename by its number, but written after it."""
     dataset = pennon.write_dataset(ROWS, uri)
     old = pennon.dataset(uri)
@@ -260,7 +260,7 @@ def test_append_on_the_newest_version_of_what_was_written_after_a_rename(uri: st
     assert commit(old, LanceOperation.Append(new)).count_rows() == 4
 
 
-def test_merge_that_lost_to_a_rename_conflicts(uri: str) -> None:
+def test_merge_after_concurrent_rename_conflicts(uri: str) -> None:
     dataset = pennon.write_dataset(ROWS, uri)
     old = pennon.dataset(uri)
     fragment, schema = old.get_fragments()[0].merge_columns({"z": "a + 1"})
@@ -270,7 +270,7 @@ def test_merge_that_lost_to_a_rename_conflicts(uri: str) -> None:
     assert pennon.dataset(uri).schema.names == ["a", "n", "c"]
 
 
-def test_files_of_a_column_whose_id_another_column_got_meanwhile(uri: str) -> None:
+def test_commit_of_files_for_a_reused_field_id_conflicts(uri: str) -> None:
     """The file of a dropped column is gone with it, so its id is free, and the next column takes it."""
     dataset = pennon.write_dataset(ROWS.select(["a"]), uri)
     dataset.add_columns({"b": "a * 10"})
@@ -291,7 +291,7 @@ def test_files_of_a_column_whose_id_another_column_got_meanwhile(uri: str) -> No
     assert pennon.dataset(uri).to_table().to_pydict() == {"a": [1, 2], "z": [7, 14]}
 
 
-def test_append_of_a_column_that_was_dropped_meanwhile(uri: str) -> None:
+def test_append_of_concurrently_dropped_column_is_not_read(uri: str) -> None:
     """Its values are not read, and no later column gets its id."""
     dataset = pennon.write_dataset(ROWS.select(["a"]), uri)
     dataset.add_columns({"b": "a * 10"})
@@ -303,7 +303,7 @@ def test_append_of_a_column_that_was_dropped_meanwhile(uri: str) -> None:
     assert made.to_table().to_pydict() == {"a": [1, 2, 3], "z": [7, 14, 21]}
 
 
-def test_dropped_name_comes_back_under_a_new_id(uri: str) -> None:
+def test_merge_of_dropped_column_name_gets_a_new_id(uri: str) -> None:
     dataset = pennon.write_dataset(ROWS, uri)
     dataset.drop_columns(["b"])
     fragment, schema = dataset.get_fragments()[0].merge_columns({"b": "a + 1"})

@@ -1,4 +1,4 @@
-"""Which fragments are compacted together, and how many rows the new files get."""
+"""The choice of fragments that are compacted together, and the rows of new files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bins(
 FULL, SMALL = (100, 100), (10, 10)
 
 
-def test_neighbours_are_compacted_together_and_nobody_alone() -> None:
+def test_compaction_bins_join_neighbours_and_skip_single_fragments() -> None:
     sizes = [FULL, SMALL, SMALL, FULL, SMALL, FULL, SMALL, SMALL]
     assert bins(sizes, target_rows_per_fragment=50) == [[1, 2], [6, 7]]
 
@@ -56,7 +56,7 @@ def test_deleted_rows_are_a_reason_by_themselves() -> None:
     assert bins([(0, 0), (5, 0)], target_rows_per_fragment=1) == [[0, 1]]
 
 
-def test_a_bin_is_cut_when_it_has_enough_and_so_has_the_rest() -> None:
+def test_compaction_bins_are_split_at_the_target_rows() -> None:
     assert bins([SMALL] * 5, target_rows_per_fragment=20) == [[0, 1], [2, 3, 4]]
     assert bins([SMALL] * 9, target_rows_per_fragment=25) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
@@ -68,7 +68,7 @@ def test_fragments_of_different_indices_are_not_mixed() -> None:
     assert bins([SMALL] * 5, [None]) == [[0, 1, 2, 3, 4]]
 
 
-def test_excluded_fragments_are_borders() -> None:
+def test_compaction_bins_end_at_excluded_fragments() -> None:
     assert bins([SMALL] * 5, excluded_fragment_ids=(2, 2, 99)) == [[0, 1], [3, 4]]
 
 
@@ -87,7 +87,7 @@ def test_bounds_of_one_compaction(bound: dict[str, Any], expected: list[list[int
     assert bins([SMALL] * 7, target_rows_per_fragment=20, **bound) == expected
 
 
-def test_files_that_a_limit_of_bytes_filled_stay_as_they_are() -> None:
+def test_compaction_bins_skip_files_at_the_byte_limit() -> None:
     """Rows of 10 bytes; a file ends for its bytes from 1,024 rows on."""
     full, half = (2000, 2000), (1000, 1000)
     assert bins([full, full, full], max_bytes_per_file=20_000) == []
@@ -100,7 +100,7 @@ def test_files_that_a_limit_of_bytes_filled_stay_as_they_are() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 500))
-def test_files_get_as_many_rows_as_one_another(rows: int, target: int) -> None:
+def test_compaction_files_have_even_row_counts(rows: int, target: int) -> None:
     shares = even_shares(rows, target)
     assert sum(shares) == rows
     assert all(share >= min(target, rows) for share in shares)

@@ -1,4 +1,4 @@
-"""Compaction of tables: rows, order, ids and versions stay; writers in between are told."""
+"""Compaction of tables keeps rows, order, ids and versions; concurrent changes conflict or are retried."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def table(path: Path, version: str = "2.1", *, stable: bool = False) -> pennon.L
 
 
 @pytest.mark.parametrize("version", ["0.1", "2.0", "2.1"])
-def test_rows_stay_and_fragments_become_few(tmp_path: Path, version: str) -> None:
+def test_compaction_keeps_rows_in_fewer_fragments(tmp_path: Path, version: str) -> None:
     dataset = table(tmp_path, version)
     before = dataset.to_table()
     read_version = dataset.version
@@ -53,7 +53,7 @@ def test_rows_stay_and_fragments_become_few(tmp_path: Path, version: str) -> Non
     assert dataset.version == read_version + 2
 
 
-def test_stable_ids_and_versions_go_along(tmp_path: Path) -> None:
+def test_compaction_keeps_stable_row_ids_and_row_versions(tmp_path: Path) -> None:
     dataset = table(tmp_path, stable=True)
     before = dataset.to_table(with_row_id=True)
     born = _versions(dataset)
@@ -103,7 +103,7 @@ def test_plan_execute_commit_across_processes(tmp_path: Path) -> None:
         Compaction.commit(newer, [results[0], results[0]])
 
 
-def test_rows_deleted_meanwhile_do_not_come_back(tmp_path: Path) -> None:
+def test_compaction_after_concurrent_delete_conflicts(tmp_path: Path) -> None:
     """Commits through a handle that knows of the delete, too (lance#6653)."""
     dataset = table(tmp_path)
     plan = Compaction.plan(dataset, {})
@@ -116,13 +116,13 @@ def test_rows_deleted_meanwhile_do_not_come_back(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).count_rows("n = 7") == 0
 
 
-def test_a_task_of_another_table(tmp_path: Path) -> None:
+def test_compaction_task_of_another_table_is_refused(tmp_path: Path) -> None:
     task = Compaction.plan(table(tmp_path / "one"), {}).tasks[0]
     with pytest.raises(ArgumentError, match="no fragment 0 as planned"):
         task.execute(table(tmp_path / "other"))
 
 
-def test_a_delete_of_what_is_compacted_is_told(tmp_path: Path) -> None:
+def test_delete_after_concurrent_compaction_is_retried(tmp_path: Path) -> None:
     dataset = table(tmp_path)
     other = pennon.dataset(tmp_path)
     dataset.optimize.compact_files()
@@ -130,7 +130,7 @@ def test_a_delete_of_what_is_compacted_is_told(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).count_rows() == dataset.count_rows() - 1
 
 
-def test_all_rows_of_a_bin_are_gone(tmp_path: Path) -> None:
+def test_compaction_of_fully_deleted_fragments(tmp_path: Path) -> None:
     pennon.write_dataset(pa.table({"n": range(10)}), tmp_path, max_rows_per_file=2)
     dataset = pennon.dataset(tmp_path)
     dataset.delete("n < 9")
@@ -152,7 +152,7 @@ def test_compact_refuses_wrong_versions_and_plans(tmp_path: Path) -> None:
     assert {file.file_minor_version for file in files} == {0}
 
 
-def test_files_that_a_limit_of_bytes_ended_are_not_rewritten_again(tmp_path: Path) -> None:
+def test_compaction_with_byte_limit_is_idempotent(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     for number in range(4):
         rows = pa.table({"b": [rng.bytes(100_000) for _ in range(40)]})

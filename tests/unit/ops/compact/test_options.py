@@ -10,7 +10,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.compact.options import CompactOptions
 
 
-def test_the_call_goes_before_the_config() -> None:
+def test_compact_options_of_the_call_override_the_config() -> None:
     config = {
         "lance.compaction.target_rows_per_fragment": "10",
         "lance.compaction.materialize_deletions": "False",
@@ -52,7 +52,7 @@ def test_compaction_options_with_wrong_values_are_refused(given: dict[str, Any])
 
 
 @pytest.mark.parametrize("text", ["x", "", "-1"])
-def test_config_that_makes_no_sense(text: str) -> None:
+def test_compact_options_with_invalid_config_are_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match="target_rows_per_fragment"):
         CompactOptions.of({}, {"lance.compaction.target_rows_per_fragment": text})
     with pytest.raises(ArgumentError, match="materialize_deletions"):

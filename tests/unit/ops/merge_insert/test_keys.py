@@ -37,7 +37,7 @@ def columns_of(rows: list[tuple[Any, ...]], kinds: list[pa.DataType]) -> list[pa
 
 
 @each_seed(20)
-def test_pairs_are_those_of_equal_keys(seed: int) -> None:
+def test_merge_keys_match_equal_values(seed: int) -> None:
     chance = random.Random(seed)
     chosen = chance.sample(list(VALUES.values()), chance.randint(1, 3))
     kinds = [kind for kind, _ in chosen]
@@ -71,7 +71,7 @@ def test_nan_is_a_key_and_zeros_are_two() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.int32()])
-def test_far_numbers_are_found(kind: pa.DataType) -> None:
+def test_merge_keys_find_integers_at_type_bounds(kind: pa.DataType) -> None:
     bits, low = kind.bit_width, 0 if kind == pa.uint64() else -(1 << kind.bit_width - 1)
     high = (1 << bits) - 1 + low
     for known in ([5, 7, 6], [high, high - 5], [low, high], [low, low + 3]):
@@ -89,6 +89,6 @@ def test_dictionaries_are_their_values() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.struct([("x", pa.int8())])])
-def test_nested_values_are_no_keys(kind: pa.DataType) -> None:
+def test_merge_keys_of_nested_types_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(UnsupportedError, match="plain values"):
         check_key("k", kind)

@@ -1,4 +1,4 @@
-"""Rows that come with what becomes of them: one pass, deletion files and rows, nothing but counts back."""
+"""Rows with their change in one pass: deletion files and new rows, and only counts returned."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_one_pass_changes_rows_of_many_fragments(snapshot: Snapshot) -> None:
         assert {kept[77], kept[78]} == {20, 21}
 
 
-def test_a_row_that_comes_twice(snapshot: Snapshot) -> None:
+def test_change_of_one_row_by_two_source_rows_is_refused(snapshot: Snapshot) -> None:
     twice = [batch([(at(0, 1), 1, None, None)]), batch([(at(0, 1), 1, None, None)])]
     with pytest.raises(MatchError, match="row 1 of fragment 0"):
         plan_change(snapshot, CLAUSES).run(twice)
@@ -92,7 +92,7 @@ def test_rows_in_another_order_are_refused(snapshot: Snapshot) -> None:
             plan_change(snapshot, CLAUSES).run(rows)
 
 
-def test_a_null_where_none_may_be(tmp_path: Path) -> None:
+def test_insert_of_null_in_required_column_is_refused(tmp_path: Path) -> None:
     field = pa.field("k", pa.int64(), nullable=False)
     rows = pa.table({"k": [1], "v": [1]}, pa.schema([field, ("v", pa.int64())]))
     snapshot = pennon.write_dataset(rows, tmp_path / "t").snapshot
@@ -118,7 +118,7 @@ def test_change_rows_message_size_is_independent_of_rows(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("disturbed", [False, True], ids=["alone", "another writer"])
-def test_offsets_are_read_only_where_another_writer_touched_the_fragment(
+def test_change_rows_reads_deletion_files_after_concurrent_delete_only(
     snapshot: Snapshot, disturbed: bool
 ) -> None:
     task = plan_change(snapshot, [Clause(Change.DELETE)])

@@ -1,4 +1,4 @@
-"""Delete, update and merge: tasks that pickle, conflicts, what is written, errors."""
+"""Delete, update and merge: tasks that pickle, conflicts, written files, errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def upsert(dataset: pennon.LanceDataset, data: pa.Table, **options: Any) -> Any:
 # --- tasks ----------------------------------------------------------------------------------------
 
 
-def test_deletes_run_elsewhere(dataset: pennon.LanceDataset) -> None:
+def test_delete_tasks_and_results_pickle(dataset: pennon.LanceDataset) -> None:
     task = pickle.loads(pickle.dumps(plan_delete(dataset.snapshot, "k % 3 = 0")))
     removals = [pickle.loads(pickle.dumps(task.run(number))) for number in range(task.count)]
     manifest, rows = commit_delete(task, removals)
@@ -78,7 +78,7 @@ def test_deletes_run_elsewhere(dataset: pennon.LanceDataset) -> None:
     assert sorted(values(dataset)) == [n for n in range(20) if n % 3]
 
 
-def test_updates_run_elsewhere(dataset: pennon.LanceDataset) -> None:
+def test_update_tasks_and_results_pickle(dataset: pennon.LanceDataset) -> None:
     task = pickle.loads(pickle.dumps(plan_update(dataset.snapshot, {"v": "v + 1"}, "k < 12")))
     found = [pickle.loads(pickle.dumps(task.run(number))) for number in range(task.count)]
     flat = [each for several in found for each in several]
@@ -88,7 +88,7 @@ def test_updates_run_elsewhere(dataset: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("mode", [WriteMode.AUTO, WriteMode.COLUMNS])
-def test_merges_run_elsewhere(mode: WriteMode, dataset: pennon.LanceDataset) -> None:
+def test_merge_tasks_and_results_pickle(mode: WriteMode, dataset: pennon.LanceDataset) -> None:
     snapshot = dataset.snapshot
     data = pa.table({"k": [3, 30, 12], "v": [-3, -30, -12]})
     source = Source.of(data, snapshot.manifest.schema, ["k"])
@@ -109,7 +109,7 @@ def test_merges_run_elsewhere(mode: WriteMode, dataset: pennon.LanceDataset) -> 
     assert values(dataset) == {n: n * 10 for n in range(20)} | {3: -3, 12: -12} | new
 
 
-def test_small_fragments_are_searched_together(tmp_path: Path) -> None:
+def test_small_fragments_are_grouped_into_one_task(tmp_path: Path) -> None:
     made = pennon.write_dataset(table(600), tmp_path / "t", max_rows_per_file=1)
     assert plan_groups(made.snapshot) == (range(256), range(256, 512), range(512, 600))
     assert made.update({"v": "-1"}, where="k % 100 = 7") == {"num_rows_updated": 6}
@@ -174,7 +174,7 @@ def test_updates_of_different_rows_follow_each_other(dataset: pennon.LanceDatase
     assert values(dataset) == {n: n * 10 for n in range(20)} | {1: 1, 2: 2}
 
 
-def test_updates_of_one_row_are_done_again(dataset: pennon.LanceDataset) -> None:
+def test_concurrent_updates_of_one_row_are_retried(dataset: pennon.LanceDataset) -> None:
     other = another(dataset)
     dataset.update({"v": "v + 1"}, where="k = 5")
     with pytest.raises(RetryableConflict, match="row 5 of fragment 0"):
@@ -191,7 +191,7 @@ def test_update_skips_concurrently_deleted_rows(dataset: pennon.LanceDataset) ->
     assert values(dataset)[6] == 0
 
 
-def test_no_retry_begins_after_the_timeout(dataset: pennon.LanceDataset) -> None:
+def test_update_is_not_retried_after_the_timeout(dataset: pennon.LanceDataset) -> None:
     other = another(dataset)
     dataset.update({"v": "1"}, where="k = 5")
     with pytest.raises(RetryableConflict):
@@ -208,7 +208,7 @@ def test_new_keys_are_added_once(dataset: pennon.LanceDataset) -> None:
     assert sorted(values(dataset)) == list(range(22))
 
 
-def test_new_keys_follow_what_adds_none(dataset: pennon.LanceDataset) -> None:
+def test_upsert_after_concurrent_delete_commits_without_retry(dataset: pennon.LanceDataset) -> None:
     other = another(dataset)
     dataset.delete("k = 3")
     assert upsert(other, table(2, 20), conflict_retries=0)["num_inserted_rows"] == 2
@@ -237,13 +237,13 @@ def race(uri: str, rounds: int) -> None:
     assert not errors
 
 
-def test_racing_merges(dataset: pennon.LanceDataset) -> None:
+def test_concurrent_merges_insert_each_key_once(dataset: pennon.LanceDataset) -> None:
     race(dataset.uri, 4)
     assert sorted(values(dataset)) == list(range(20 + 2 * 4 + 1))
 
 
 @pytest.mark.slow
-def test_many_racing_merges(dataset: pennon.LanceDataset) -> None:
+def test_many_concurrent_merges_insert_each_key_once(dataset: pennon.LanceDataset) -> None:
     race(dataset.uri, 200)
     assert sorted(values(dataset)) == list(range(20 + 2 * 200 + 1))
 
@@ -284,12 +284,12 @@ def check_costs(rows: int, rows_per_file: int) -> None:
     assert size < 16 * hundredth + 5000
 
 
-def test_a_change_costs_what_it_changes() -> None:
+def test_change_writes_only_changed_rows() -> None:
     check_costs(100_000, 10_000)
 
 
 @pytest.mark.slow
-def test_a_change_costs_what_it_changes_of_ten_million_rows() -> None:
+def test_change_writes_only_changed_rows_of_ten_million() -> None:
     check_costs(10_000_000, 1_000_000)
 
 
@@ -308,7 +308,9 @@ def unchanged(dataset: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("predicate", ["k", "nope = 1", "k +", "", "k = 'x' AND"])
-def test_conditions_that_are_none(predicate: str, dataset: pennon.LanceDataset) -> None:
+def test_delete_and_update_with_invalid_conditions_are_refused(
+    predicate: str, dataset: pennon.LanceDataset
+) -> None:
     with pytest.raises(ArgumentError):
         dataset.delete(predicate)
     with pytest.raises(ArgumentError):
@@ -326,7 +328,7 @@ def test_conditions_that_are_none(predicate: str, dataset: pennon.LanceDataset) 
         ({}, "at least one column"),
     ],
 )
-def test_updates_that_do_not_fit(
+def test_update_with_values_of_other_types_is_refused(
     updates: dict[str, str], said: str, dataset: pennon.LanceDataset
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
@@ -344,7 +346,7 @@ def test_updates_are_text(dataset: pennon.LanceDataset) -> None:
     unchanged(dataset)
 
 
-def test_columns_that_are_never_null(tmp_path: Path) -> None:
+def test_update_and_upsert_of_null_in_required_column_are_refused(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("k", pa.int64()), pa.field("v", pa.int64(), nullable=False)])
     made = pennon.write_dataset(pa.table({"k": [1, 2], "v": [1, 2]}, schema), tmp_path / "t")
     with pytest.raises(SchemaMismatchError, match="column 'v' is never NULL"):
@@ -359,7 +361,7 @@ def test_columns_that_are_never_null(tmp_path: Path) -> None:
     assert values(made) == {1: 1, 2: 2}
 
 
-def test_merges_that_do_not_fit(dataset: pennon.LanceDataset) -> None:
+def test_merge_insert_with_invalid_arguments_is_refused(dataset: pennon.LanceDataset) -> None:
     with pytest.raises(ArgumentError, match="no column named 'nope'"):
         dataset.merge_insert("nope")
     with pytest.raises(ArgumentError, match="needs a key"):
@@ -411,7 +413,7 @@ def test_plans_are_text(dataset: pennon.LanceDataset) -> None:
 # --- beside other operations ----------------------------------------------------------------------
 
 
-def test_changes_are_done_again_after_a_compaction(dataset: pennon.LanceDataset) -> None:
+def test_changes_are_retried_after_a_concurrent_compaction(dataset: pennon.LanceDataset) -> None:
     handles = [another(dataset) for _ in range(3)]
     dataset.delete("k = 0")
     dataset.optimize.compact_files(target_rows_per_fragment=100)
@@ -421,7 +423,7 @@ def test_changes_are_done_again_after_a_compaction(dataset: pennon.LanceDataset)
     assert values(dataset) == {n: n * 10 for n in range(2, 22)} | {2: 0, 3: 0}
 
 
-def test_changes_are_done_again_with_new_columns(dataset: pennon.LanceDataset) -> None:
+def test_changes_are_retried_after_concurrent_added_columns(dataset: pennon.LanceDataset) -> None:
     handles = [another(dataset) for _ in range(2)]
     dataset.add_columns({"w": "v + 1"})
     handles[0].update({"v": "0"}, where="k = 1")

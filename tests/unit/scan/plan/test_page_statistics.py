@@ -1,4 +1,4 @@
-"""Statistics of version 0.1, zone maps of 2.0: what they rule out is not read, the rest is the same."""
+"""Statistics of 0.1 and zone maps of 2.0: pruned pages are not read, and rows are the same."""
 
 from __future__ import annotations
 
@@ -168,12 +168,16 @@ def _compare(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch, seeds: rang
     return found
 
 
-def test_some_filters(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_pruned_by_page_statistics_equal_full_scans(
+    dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert _compare(dataset, monkeypatch, range(FILTERS)) > FILTERS / 3
 
 
 @pytest.mark.slow
-def test_many_filters(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_filters_pruned_by_page_statistics_equal_full_scans(
+    dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _compare(dataset, monkeypatch, range(FILTERS, MANY_FILTERS))
 
 
@@ -262,7 +266,7 @@ def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, ByteRa
                 yield (path, page.column), page.number, part.extent
 
 
-def test_bounds_hold_what_is_read(dataset: LanceDataset) -> None:
+def test_page_bounds_contain_the_values_of_their_unit(dataset: LanceDataset) -> None:
     from pennon.encoding.read_protocol import run
     from pennon.encoding.rows import Rows
 
@@ -309,7 +313,7 @@ def _appended(uri: Path, zones: list[int | None]) -> LanceDataset:
     ("zones", "opened"),
     [([None] * 5, 2), ([None, None, 100], 3), ([100, None, None], 3), ([None], 1)],
 )
-def test_files_are_not_opened_to_see_that_they_have_no_zone_maps(
+def test_files_without_zone_maps_are_not_opened_for_pruning(
     zones: list[int | None], opened: int, tmp_path: Path
 ) -> None:
     """Of version 2.0, the first and the last one tell whether the others are asked."""
@@ -340,7 +344,7 @@ def _far_away(uri: Path) -> LanceDataset:
     return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
 
 
-def test_zones_of_a_remote_store_are_looked_at_when_a_file_is_open(tmp_path: Path) -> None:
+def test_remote_zone_maps_prune_pages_of_open_files(tmp_path: Path) -> None:
     """No file is opened for the plan; what is ruled out is not read all the same."""
     rows = 300_000
     table = pa.table({"n": range(rows), "x": np.random.default_rng(1).random(rows)})

@@ -1,4 +1,4 @@
-"""Conditions on row ids and addresses: what they rule out is not read."""
+"""Conditions on row ids and addresses prune fragments and rows."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("text", CONDITIONS)
 @pytest.mark.parametrize("bounds", [{}, {"limit": 3, "offset": 1}])
-def test_the_same_rows(
+def test_pruning_by_row_id_and_address_equals_full_scan(
     table: LanceDataset, rows: pa.Table, text: str, bounds: dict[str, Any]
 ) -> None:
     everything = rows.combine_chunks().to_batches()[0]
@@ -96,7 +96,7 @@ def _tasks(table: LanceDataset, text: str) -> list[tuple[int, int, int]]:
     return [(task.fragment.id, task.start, task.end) for task in pruned]
 
 
-def test_ranges(table: LanceDataset) -> None:
+def test_pruning_by_row_id_and_address_ranges(table: LanceDataset) -> None:
     """In live offsets: the thousand rows that are deleted are not counted."""
     assert _tasks(table, f"_rowid = {F1 + 5}") == [(1, 5, 6)]
     assert _tasks(table, f"_rowaddr >= {(3 << 32) + 9_990}") == [(3, 9_990, SIZE)]
@@ -127,7 +127,7 @@ def test_pruning_by_row_id_reads_one_fragment(table: LanceDataset) -> None:
     assert store.counts.rounds == 0
 
 
-def test_stable_ids(tmp_path: Path) -> None:
+def test_pruning_by_stable_row_ids(tmp_path: Path) -> None:
     written = pennon.write_dataset(
         TABLE, tmp_path / "t", max_rows_per_file=SIZE, enable_stable_row_ids=True
     )

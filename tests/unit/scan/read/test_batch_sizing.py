@@ -1,4 +1,4 @@
-"""How many rows are decoded at once: by what rows became, never more than the threads need."""
+"""Rows decoded at once: by the decoded size of rows, and enough for the threads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_rows_of_one_width_need_no_learning() -> None:
     assert {unit.rows for unit in found} == {UNIT_BYTES // 8}
 
 
-def test_the_second_half_goes_by_what_the_first_became() -> None:
+def test_batch_sizes_follow_decoded_bytes_of_earlier_units() -> None:
     mine, one = BatchSizer(TEXT, 1.0, is_remote=False), task(16)
     planned = mine.units([one], BATCH, may_cut=True)
     first = [unit.rows for unit, _ in islice(planned, 2)]
@@ -62,14 +62,14 @@ def test_batch_sizing_learns_from_another_fragment() -> None:
     assert mine.row_bytes(task(20_000).fragment) == 80_000
 
 
-def test_wide_rows_cut_batches_where_they_may() -> None:
+def test_batch_sizes_of_wide_rows_are_reduced_if_allowed() -> None:
     mine, one = BatchSizer(TEXT, 1.0, is_remote=False), task(20_000)
     mine.learn(one.fragment, decoded(20_000), 100)
     assert {unit.rows for unit in units(mine, one)[:-1]} == {DEFAULT_BATCH_BYTES // 20_000}
     assert {unit.rows for unit in units(mine, one, may_cut=False)} == {BATCH}
 
 
-def test_units_are_whole_batches_and_all_rows() -> None:
+def test_scan_units_are_whole_batches_and_cover_all_rows() -> None:
     found = units(BatchSizer(TEXT, 1.0, is_remote=False), task(30, rows=1_000_001))
     assert all(unit.rows % BATCH == 0 for unit in found[:-1])
     assert [unit.start for unit in found[1:]] == [unit.end for unit in found[:-1]]
@@ -87,7 +87,7 @@ def test_processors_share_no_batch() -> None:
     assert len(units(mine, task(9000, rows=BATCH))) > 2
 
 
-def test_a_remote_store_is_asked_for_more_at_once_but_not_for_more_than_fits() -> None:
+def test_batch_sizes_of_remote_stores_are_larger_but_bounded() -> None:
     mine, one = BatchSizer(NUMBERS, 1.0, is_remote=True), task(4)
     assert units(mine, one)[0].rows == sizer.REQUEST_BYTES // 4
     assert units(mine, task(1))[0].rows == 4 * UNIT_BYTES // 8

@@ -51,7 +51,7 @@ def test_batches_across_chunks() -> None:
             assert got == [rows[at : at + size] for at in range(0, 7, size)]
 
 
-def test_a_take_of_more_than_an_array_holds() -> None:
+def test_take_with_offset_overflow_is_split() -> None:
     def take(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> pa.RecordBatch:
         if len(numbers) > 2:
             message = "offset overflow"

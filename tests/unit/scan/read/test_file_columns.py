@@ -1,4 +1,4 @@
-"""Which columns the fields of a data file lie in, where the manifest does not say it."""
+"""The columns of a data file's fields, derived without column indices in the manifest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pennon.table.fragment import DataFileRef
         ((4, -2, 6), (2, 0), {4: 0, 6: 2}),
     ],
 )
-def test_columns_that_the_manifest_does_not_name(
+def test_file_columns_without_column_indices_are_derived(
     ids: tuple[int, ...], numbers: tuple[int, int], columns: dict[int, int]
 ) -> None:
     ref = DataFileRef("a.lance", tuple(map(FieldId, ids)), (), *numbers, None)
@@ -45,7 +45,7 @@ def test_columns_that_the_manifest_does_not_name(
         ((0, 3), {0, 3}, (-2, -2)),
     ],
 )
-def test_columns_stay_where_they_are_when_others_die(
+def test_file_columns_keep_their_positions_after_drops(
     ids: tuple[int, ...], gone: set[int], left: tuple[int, ...]
 ) -> None:
     """In version 0.1 the place of the first id that lives tells which row of the page table it has."""
@@ -57,7 +57,7 @@ def test_columns_stay_where_they_are_when_others_die(
 
 
 @pytest.mark.parametrize("condition", [None, "c1 >= 0"])
-def test_a_file_of_many_columns_is_looked_through_once(
+def test_file_columns_are_computed_once_per_file(
     condition: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, columns, rows = 2, 500, 300

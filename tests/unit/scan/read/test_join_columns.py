@@ -47,7 +47,7 @@ def test_maps_are_not_joined() -> None:
     assert is_split_within([_held(around, X, LIST_X), _held(around, Y, LIST_Y)])
 
 
-def test_structs() -> None:
+def test_join_columns_of_structs() -> None:
     xs = pa.array([{"x": 1}, None, {"x": None}, {"x": 4}], pa.struct([("x", pa.int64())]))[1:]
     ys = pa.array([None, {"y": "b"}, {"y": "c"}], pa.struct([("y", pa.string())]))
     pieces = [(_held(STRUCT, X), xs), (_held(STRUCT, Y), ys)]
@@ -62,7 +62,7 @@ def test_structs() -> None:
         join(STRUCT, [pieces[0], (pieces[1][0], ys[1:])])
 
 
-def test_lists() -> None:
+def test_join_columns_of_lists() -> None:
     rows = [[{"x": 1}], None, [], [None, {"x": 2}]]
     values = pa.array(rows, pa.list_(pa.struct([("x", pa.int64())])))
     for part in (values, values[1:], values[2:3]):
@@ -74,7 +74,7 @@ def test_lists() -> None:
         assert joined.equals(pa.array(wanted, pa.list_(POINT)))
 
 
-def test_parts_of_lists() -> None:
+def test_join_columns_of_list_item_fields() -> None:
     rows = [[{"x": 1, "y": "a"}], None, [], [None, {"x": 2, "y": None}], [{"x": 3, "y": "c"}]]
     xs, ys = (
         pa.array(
@@ -99,7 +99,7 @@ def test_parts_of_lists() -> None:
         assert joined.filter(alive).to_pylist() == pa.array(rows[part]).filter(alive).to_pylist()
 
 
-def test_parts_of_lists_that_do_not_fit() -> None:
+def test_join_columns_of_lists_with_different_lengths_is_refused() -> None:
     x = pa.array([[{"x": 1}], [{"x": 2}]], pa.list_(pa.struct([("x", pa.int64())])))
     for other in ([[{"y": "a"}], []], [[{"y": "a"}, {"y": "b"}], [{"y": "c"}]]):
         y = pa.array(other, pa.list_(pa.struct([("y", pa.string())])))

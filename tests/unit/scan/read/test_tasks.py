@@ -1,4 +1,4 @@
-"""Units of a scan are cut by what they read, and by what that becomes."""
+"""Units of a scan are cut by bytes read and bytes decoded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_rows_without_bytes_in_the_file(row_bytes: int, rows_of_unit: int) -> No
     assert batches.rows == -(-rows_of_unit // 1000) * 1000
 
 
-def test_rows_of_files_that_are_larger_than_what_they_become() -> None:
+def test_scan_units_are_cut_by_file_bytes() -> None:
     first = next(plan_units([_task(1 << 20, 64 << 20)], row_bytes=8))
     assert first.rows == UNIT_BYTES // 64
 
@@ -39,7 +39,7 @@ def test_a_share_of_the_files() -> None:
 @pytest.mark.parametrize(
     ("rows", "units"), [(1 << 20, 4), ((1 << 20) - 1, 4), (300_000, 3), (1000, 1)]
 )
-def test_units_for_all_threads_unless_they_are_very_small(rows: int, units: int) -> None:
+def test_scan_units_are_enough_for_all_threads_unless_small(rows: int, units: int) -> None:
     task = _task(rows, 8 * rows)
     found = list(plan_units([task], row_bytes=8, multiple_of=8192, least_units=4))
     assert len(found) == units

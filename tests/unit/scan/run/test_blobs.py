@@ -1,4 +1,4 @@
-"""Blobs: what is read when, and what damaged descriptions come to."""
+"""Blobs: lazy reads, and damaged descriptions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLE = pa.table(
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_bytes_are_read_when_they_are_asked_for(version: str, tmp_path: Path) -> None:
+def test_blob_bytes_are_read_lazily(version: str, tmp_path: Path) -> None:
     pennon.write_dataset(TABLE, tmp_path / "t", data_storage_version=version)
     store = CountingStore(open_store(tmp_path / "t"))
     table = LanceDataset.of_snapshot("t", Snapshot(store, read_manifest(store)))
@@ -93,7 +93,7 @@ V2 = Field("b", FieldId(1), "struct", metadata={"ARROW:extension:name": b"lance.
         {"size": 1 << 40},
     ],
 )
-def test_blobs_that_leave_their_file(parts: dict[str, int], tmp_path: Path) -> None:
+def test_blob_ranges_outside_their_file_are_refused(parts: dict[str, int], tmp_path: Path) -> None:
     snapshot = _snapshot(tmp_path)
     for field in (V2, snapshot.manifest.schema.fields[1]):
         (blob,) = locate_blobs(snapshot, field, [0], _description(**parts))
@@ -126,13 +126,13 @@ def test_kinds_of_blobs(tmp_path: Path) -> None:
         BlobFile(blob).read()
 
 
-def test_names_of_files_of_blobs() -> None:
+def test_blob_sidecar_paths() -> None:
     ref = DataFileRef("x.lance", (), (), 2, 2, 10)
     assert sidecar_path(ref, 1) == "data/x/10000000000000000000000000000000.blob"
     assert sidecar_path(ref, 6) == "data/x/01100000000000000000000000000000.blob"
 
 
-def test_empty_blobs_open_nothing() -> None:
+def test_empty_blob_opens_no_file() -> None:
     missing = BlobRange(BlobSource(MemoryStore("no blobs"), "data/none.lance", None), 0, 0)
     assert BlobFile(missing).read() == b""
     assert BlobFile(missing).readinto(bytearray(5)) == 0

@@ -68,7 +68,7 @@ def check(table: pennon.LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("stable", [False, True])
-def test_a_table_that_changes_under_its_indices(tmp_path: Path, *, stable: bool) -> None:
+def test_count_rows_by_index_after_table_changes(tmp_path: Path, *, stable: bool) -> None:
     table = indexed(tmp_path, stable=stable)
     check(table)
     table.delete("number % 7 = 3")
@@ -88,7 +88,9 @@ def test_a_table_that_changes_under_its_indices(tmp_path: Path, *, stable: bool)
 @pytest.mark.parametrize(
     ("limit", "offset"), [(5, None), (None, 20), (10, 20), (10_000, 3), (0, 0)]
 )
-def test_counts_that_are_cut(tmp_path: Path, limit: int | None, offset: int | None) -> None:
+def test_count_rows_with_limit_and_offset(
+    tmp_path: Path, limit: int | None, offset: int | None
+) -> None:
     table = indexed(tmp_path, stable=False)
     for condition in ("few = 3", "few = 77", "few = 2 AND number < 100", "number < 0"):
         scan = table.scanner(filter=condition, limit=limit, offset=offset, use_scalar_index=False)
@@ -106,7 +108,7 @@ def test_fragments_of_another_version_are_tested(tmp_path: Path) -> None:
     assert newer.to_table(filter="few = 3", fragments=[first]).num_rows == wanted > 0
 
 
-def test_zeros_of_either_sign_are_asked_for_as_they_are(tmp_path: Path) -> None:
+def test_count_rows_by_index_distinguishes_signed_zeros_as_scan(tmp_path: Path) -> None:
     values = pa.array([0.0, -0.0, 1.5, None, float("nan")] * 3)
     table = pennon.write_dataset(pa.table({"value": values}), tmp_path)
     table.create_scalar_index("value", "BITMAP")

@@ -1,4 +1,4 @@
-"""Filtered scans: what they read, when they stop, and how their rows are covered."""
+"""Filtered scans: bytes read, early ends, and covers of rows."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_few_rows_of_wide_columns_are_read(table: LanceDataset) -> None:
     assert _bytes(table, lambda: table.to_table(columns=["wide"])) > ROWS * 1_900
 
 
-def test_columns_that_are_tested_and_shown_are_read_once(table: LanceDataset) -> None:
+def test_filter_reads_projected_columns_once(table: LanceDataset) -> None:
     whole = _bytes(table, lambda: table.to_table(columns=["n", "few"]))
     both = _bytes(table, lambda: table.to_table(columns=["n", "few"], filter="n >= 0 and few >= 0"))
     assert both <= whole
 
 
-def test_only_the_field_of_a_struct_that_is_tested_is_read(table: LanceDataset) -> None:
+def test_filter_reads_only_the_tested_struct_field(table: LanceDataset) -> None:
     spent = _bytes(table, lambda: table.count_rows("st.x >= 0"))
     assert spent <= _bytes(table, lambda: table.to_table(columns=["st.x"]))
     assert table.to_table(columns=["st"], filter="st.x = 5")["st"].to_pylist() == [
@@ -125,7 +125,7 @@ def test_a_limit_ends_the_reading(table: LanceDataset) -> None:
 
 
 @pytest.mark.parametrize("late", [True, False, ["wide"], None])
-def test_late_columns(table: LanceDataset, late: Any) -> None:
+def test_late_materialization_keeps_the_rows(table: LanceDataset, late: Any) -> None:
     """Whichever are read late, the rows are the same; none are read in between if it is asked for."""
     for text, kept in (("few < 3", 180), ("few < 700", 42_000)):
         found = table.to_table(filter=text, late_materialization=late)
@@ -156,14 +156,14 @@ def test_closing_early_ends_the_work(tmp_path: Path) -> None:
     assert threading.active_count() <= before + 8
 
 
-def test_wide_rows_come_in_pieces(table: LanceDataset) -> None:
+def test_filtered_batches_of_wide_rows_are_bounded(table: LanceDataset) -> None:
     """Half of the rows are 60 MB: no batch waits for all of them."""
     batches = list(table.to_batches(columns=["wide"], filter="few < 500", batch_size=100_000))
     assert sum(batch.num_rows for batch in batches) == ROWS // 2
     assert max(batch.nbytes for batch in batches) < 16 << 20
 
 
-def test_plans(table: LanceDataset) -> None:
+def test_filter_plan_text(table: LanceDataset) -> None:
     scanner = table.scanner(columns=["wide"], filter="few < 2 AND n >= 20000", limit=5)
     text = scanner.explain_plan(verbose=True)
     assert "Limit: limit=5" in text
@@ -201,7 +201,7 @@ def test_plans(table: LanceDataset) -> None:
         ),
     ],
 )
-def test_verbose_plans_say_how_columns_are_read(
+def test_verbose_plans_show_how_columns_are_read(
     tmp_path: Path, version: str, whole: str, few: str
 ) -> None:
     rows = pa.table(
@@ -225,13 +225,13 @@ def test_verbose_plans_say_how_columns_are_read(
     assert "s.list" in everything
 
 
-def test_verbose_plans_name_columns_that_no_file_has(tmp_path: Path) -> None:
+def test_verbose_plan_names_columns_in_no_data_file(tmp_path: Path) -> None:
     table = pennon.write_dataset(pa.table({"n": [1]}), tmp_path / "t")
     table.add_columns(pa.field("later", pa.int32()))
     assert "later: in no data file, all NULL" in table.scanner().explain_plan(verbose=True)
 
 
-def test_meters_count_what_stores_count(table: LanceDataset) -> None:
+def test_scan_meter_equals_store_counts(table: LanceDataset) -> None:
     store = table.snapshot.store
     assert isinstance(store, CountingStore)
     meter = Meter()
@@ -245,7 +245,9 @@ def test_meters_count_what_stores_count(table: LanceDataset) -> None:
     assert meter.pages >= 9
 
 
-def test_a_callback_is_told(table: LanceDataset, caplog: pytest.LogCaptureFixture) -> None:
+def test_scan_stats_callback_is_called(
+    table: LanceDataset, caplog: pytest.LogCaptureFixture
+) -> None:
     told: list[Any] = []
     scanner = table.scanner(columns=["n"], filter="few = 7", scan_stats_callback=told.append)
     assert scanner.to_table().num_rows == scanner.count_rows() == 60
@@ -272,7 +274,7 @@ def test_a_callback_is_told(table: LanceDataset, caplog: pytest.LogCaptureFixtur
     row_bytes=st.sampled_from([8, 64, 1024]),
     cost_bytes=st.sampled_from([0, 64, 400, 65_536]),
 )
-def test_covers(rows: set[int], row_bytes: int, cost_bytes: int) -> None:
+def test_cover_contains_all_wanted_rows(rows: set[int], row_bytes: int, cost_bytes: int) -> None:
     """They hold all rows wanted, and picking from them gives these."""
     physical = np.array(sorted(rows), np.int64)
     cover = Cover.of(physical, row_bytes, cost_bytes)
@@ -305,7 +307,7 @@ def test_clusters_are_ranges() -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 3, 8, 17])
-def test_true_rows(offset: int) -> None:
+def test_true_rows_of_mask_slices(offset: int) -> None:
     values = [None if n % 5 == 0 else n % 3 == 0 for n in range(100)]
     mask = pa.array(values).slice(offset, 70)
     expected = [n for n, value in enumerate(values[offset : offset + 70]) if value]
@@ -371,7 +373,7 @@ def test_filter_bounds_are_reused_by_the_next_scan(tmp_path: Path) -> None:
     assert found(opened, ["k"]) == first
 
 
-def test_a_condition_pickles_when_it_was_asked() -> None:
+def test_predicate_pickles_after_use() -> None:
     schema = pa.schema({"n": pa.int64()})
     predicate = SqlPredicate.parse("n > 5 AND n IN (6, 7)", schema)
     assert predicate.columns == [("n",)]

@@ -1,4 +1,4 @@
-"""Scans that search texts, of tables without an index: what comes out, and in which order."""
+"""Full-text searches of tables without an index: rows, order, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ids(dataset: pennon.LanceDataset, query: Any, **options: Any) -> list[int]:
     return found
 
 
-def test_best_first(dataset: pennon.LanceDataset) -> None:
+def test_full_text_matches_are_ordered_by_score(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, FOX) == [2, 5, 0, 4]
     assert ids(dataset, FOX, limit=2, offset=1) == [5, 0]
     assert ids(dataset, FOX, limit=0) == []
@@ -77,7 +77,9 @@ def test_full_text_projection_adds_score(dataset: pennon.LanceDataset) -> None:
     assert names({"twice": "id * 2"}) == ["twice", "_score"]
 
 
-def test_filters_come_before_the_search_or_behind_it(dataset: pennon.LanceDataset) -> None:
+def test_full_text_filter_runs_after_search_or_before_with_prefilter(
+    dataset: pennon.LanceDataset,
+) -> None:
     condition = "id < 5 AND id != 2"
     assert ids(dataset, FOX, filter=condition, limit=2) == []
     assert ids(dataset, FOX, filter=condition) == [0, 4]
@@ -85,7 +87,7 @@ def test_filters_come_before_the_search_or_behind_it(dataset: pennon.LanceDatase
     assert ids(dataset, FOX, filter="id = 3", prefilter=True) == []
 
 
-def test_another_order_is_that_of_what_was_found(dataset: pennon.LanceDataset) -> None:
+def test_full_text_order_by_applies_to_the_matches(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, FOX, order_by=["id"], limit=3) == [0, 2, 5]
     assert ids(dataset, FOX, fragments=dataset.get_fragments()[1:]) == [5, 4]
     dataset.delete("id = 5")
@@ -119,7 +121,9 @@ def scores(dataset: pennon.LanceDataset, query: Any, **options: Any) -> dict[int
 
 
 @pytest.mark.parametrize("has_index", [True, False])
-def test_a_match_beside_another_changes_scores_alone(tmp_path: Path, *, has_index: bool) -> None:
+def test_full_text_should_and_boost_clauses_change_scores_only(
+    tmp_path: Path, *, has_index: bool
+) -> None:
     rng = random.Random(7)
     texts = [" ".join(rng.choices("abcdefgh", k=rng.randrange(1, 9))) for _ in range(3000)]
     table = pa.table({"id": range(3000), "text": texts})
@@ -143,7 +147,7 @@ def test_a_match_beside_another_changes_scores_alone(tmp_path: Path, *, has_inde
                 assert scores(dataset, query, limit=limit) == dict([*found.items()][:limit])
 
 
-def test_items_of_lists_are_documents_if_asked_for(dataset: pennon.LanceDataset) -> None:
+def test_full_text_list_element_granularity(dataset: pennon.LanceDataset) -> None:
     assert set(ids(dataset, MatchQuery("fox", "labels"))) == {0, 1, 5}
     query = MatchQuery("fox", "labels", document_granularity=DocumentGranularity.LIST_ELEMENT)
     found = dataset.to_table(["id"], full_text_query=query)
@@ -152,7 +156,7 @@ def test_items_of_lists_are_documents_if_asked_for(dataset: pennon.LanceDataset)
     assert list(pairs) == [(0, [0]), (1, [1]), (5, [2]), (1, [0])]
 
 
-def test_plans(dataset: pennon.LanceDataset) -> None:
+def test_full_text_plan_text(dataset: pennon.LanceDataset) -> None:
     scanner = dataset.scanner(["id"], full_text_query=FOX, limit=2, filter="id > 0", prefilter=True)
     plan = scanner.explain_plan().splitlines()
     assert [line.strip().split(":")[0] for line in plan] == [
@@ -179,12 +183,14 @@ def test_plans(dataset: pennon.LanceDataset) -> None:
         ({"query": '"brown fox"', "columns": ["text", "title"]}, "the column must be specified"),
     ],
 )
-def test_refused(dataset: pennon.LanceDataset, query: Any, message: str) -> None:
+def test_invalid_full_text_queries_are_refused(
+    dataset: pennon.LanceDataset, query: Any, message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         dataset.to_table(full_text_query=query)
 
 
-def test_queries_that_cannot_be_made() -> None:
+def test_full_text_queries_with_invalid_parameters_are_refused() -> None:
     for boost in (-1.0, float("nan")):
         with pytest.raises(ArgumentError, match="must be finite and non-negative"):
             MatchQuery("a", "s", boost=boost)

@@ -1,4 +1,4 @@
-"""Hybrid search: the ranks of two searches, made one as the paper on reciprocal rank fusion says."""
+"""Hybrid search: two rankings combined by reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_ranks_of_both_searches_are_summed(
         assert found[name].to_pylist() == [known.get(row) for row in expected]
 
 
-def test_columns_come_as_named_then_what_the_search_adds(indexed: pennon.LanceDataset) -> None:
+def test_hybrid_columns_are_in_the_named_order_then_added_ones(
+    indexed: pennon.LanceDataset,
+) -> None:
     ds = indexed
     near, words = {"column": "vec", "q": [0.0] * DIM}, "whale"
     every = ds.hybrid_search(near, words, 2, with_row_id=True, with_row_address=True)
@@ -107,7 +109,7 @@ def test_columns_come_as_named_then_what_the_search_adds(indexed: pennon.LanceDa
     assert made["twice"].to_pylist() == [2 * row for row in some["id"].to_pylist()]
 
 
-def test_hybrid_columns_are_computed_of_what_the_search_adds(indexed: pennon.LanceDataset) -> None:
+def test_hybrid_columns_computed_from_scores(indexed: pennon.LanceDataset) -> None:
     near, words = {"column": "vec", "q": [0.0] * DIM}, "whale"
     plain = indexed.hybrid_search(near, words, 3, columns=["id"])
     columns = {"percent": "_relevance_score * 100", "id": "id"}
@@ -141,7 +143,7 @@ def test_a_phrase_in_stable_rows_after_a_compaction(tmp_path: Path) -> None:
     assert set(found["id"].to_pylist()) == {2, 3, 4, 5}
 
 
-def test_of_a_row_of_several_texts_the_best_one_counts(tmp_path: Path) -> None:
+def test_hybrid_search_of_list_rows_uses_the_best_text(tmp_path: Path) -> None:
     rows = pa.table(
         {
             "id": [0, 1, 2],

@@ -1,4 +1,4 @@
-"""Scans that search vectors, of tables without an index: what comes out, in which order, and what is refused."""
+"""Vector searches of tables without an index: rows, order, and refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def ids(dataset: pennon.LanceDataset, **options: Any) -> list[int]:
     return [row for row, _ in found(dataset, **options)]
 
 
-def test_nearest_first_and_equal_ones_by_row(dataset: pennon.LanceDataset) -> None:
+def test_nearest_orders_equal_distances_by_row(dataset: pennon.LanceDataset) -> None:
     assert found(dataset) == [(0, 0), (6, 0), (1, 1), (2, 4), (7, 16), (4, 18)]
     assert ids(dataset, nearest={"k": 3}) == [0, 6, 1]
     assert found(dataset, nearest={"metric": "dot", "q": [-1, 0]})[0] == (7, -3)
@@ -65,7 +65,7 @@ def test_nearest_first_and_equal_ones_by_row(dataset: pennon.LanceDataset) -> No
     assert [distance for _, distance in cosine] == pytest.approx([0, 1 - 0.5**0.5, 1, 2])
 
 
-def test_as_many_as_the_limit_says_else_ten(dataset: pennon.LanceDataset, tmp_path: Path) -> None:
+def test_nearest_k_and_limit_bound_the_rows(dataset: pennon.LanceDataset, tmp_path: Path) -> None:
     many = pa.table({"vec": pa.array([[n, 0] for n in range(40)], pa.list_(pa.float32(), 2))})
     table = pennon.write_dataset(many, tmp_path / "many.lance")
     count = {
@@ -91,7 +91,7 @@ def test_as_many_as_the_limit_says_else_ten(dataset: pennon.LanceDataset, tmp_pa
     assert ids(dataset, nearest={"k": 5}, offset=4) == [7]
 
 
-def test_before_and_behind_the_filter(dataset: pennon.LanceDataset) -> None:
+def test_nearest_with_prefilter_and_postfilter(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, nearest={"k": 3}, filter="id > 0") == [6, 1]
     assert ids(dataset, nearest={"k": 3}, filter="id > 0", prefilter=True) == [6, 1, 2]
     assert ids(dataset, nearest={"k": 4}, filter="id > 0", limit=1, offset=1) == [1]
@@ -105,7 +105,7 @@ def test_before_and_behind_the_filter(dataset: pennon.LanceDataset) -> None:
         dataset.to_table({"x": "_distance * 2"})
 
 
-def test_deleted_rows_are_not_found(dataset: pennon.LanceDataset) -> None:
+def test_nearest_skips_deleted_rows(dataset: pennon.LanceDataset) -> None:
     dataset.delete("id IN (0, 7)")
     assert ids(dataset) == [6, 1, 2, 4]
     assert ids(dataset, nearest={"k": 2}) == [6, 1]
@@ -147,13 +147,13 @@ def test_nearest_projection_adds_distance(dataset: pennon.LanceDataset) -> None:
         names(["_distance", "_distance"])
 
 
-def test_expressions_over_what_was_found(dataset: pennon.LanceDataset) -> None:
+def test_nearest_columns_computed_from_distances(dataset: pennon.LanceDataset) -> None:
     columns = {"x": "id * 10", "d": "_distance * 2 + id", "_distance": "_distance"}
     table = dataset.to_table(columns, nearest={**ORIGIN, "k": 3})
     assert table.to_pydict() == {"x": [0, 60, 10], "d": [0, 6, 3], "_distance": [0, 0, 1]}
 
 
-def test_many_queries_are_answered_each_by_itself(dataset: pennon.LanceDataset) -> None:
+def test_nearest_with_several_queries_numbers_their_rows(dataset: pennon.LanceDataset) -> None:
     nearest = {"column": "vec", "q": [[0, 0], [float("nan"), 0], [-4, 0]], "k": 2}
     table = dataset.to_table(["id"], nearest=nearest)
     assert table.schema.field("query_index") == pa.field("query_index", pa.int32(), nullable=False)
@@ -192,7 +192,7 @@ def test_vectors_within_structs(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, nearest={"column": "inner.vec", "k": 3}, filter="inner.n > 1") == [6]
 
 
-def test_in_another_order(dataset: pennon.LanceDataset) -> None:
+def test_nearest_with_order_by(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, nearest={"k": 4}, order_by=["words"]) == [6, 2, 1, 0]
     assert ids(dataset, nearest={"k": 4}, order_by=["words"], limit=2, offset=1) == [2, 1]
 
@@ -229,7 +229,9 @@ def test_stable_row_ids(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-def test_types(tmp_path: Path, make: Callable[[], pa.DataType], q: Any, version: str) -> None:
+def test_nearest_by_vector_type_and_metric(
+    tmp_path: Path, make: Callable[[], pa.DataType], q: Any, version: str
+) -> None:
     vectors = pa.array([[3, 4], [1, 0], None, [0, 2]], pa.list_(make(), 2))
     ds = pennon.write_dataset(
         pa.table({"id": range(4), "vec": vectors}), tmp_path / "t", data_storage_version=version
@@ -245,7 +247,7 @@ def test_types(tmp_path: Path, make: Callable[[], pa.DataType], q: Any, version:
         assert found(ds, nearest={"q": q}) == expected
 
 
-def test_bfloat16(tmp_path: Path) -> None:
+def test_nearest_of_bfloat16_vectors(tmp_path: Path) -> None:
     halves = (np.array([3, 4, 1, 0], np.float32).view(np.uint32) >> 16).astype(np.uint16)
     items = pa.FixedSizeBinaryArray.from_buffers(pa.binary(2), 4, [None, pa.py_buffer(halves)])
     metadata = {"ARROW:extension:name": "lance.bfloat16", "ARROW:extension:metadata": ""}
@@ -308,14 +310,16 @@ def test_queries_of_any_kind(dataset: pennon.LanceDataset, q: Any) -> None:
         ({"foo": 1}, TypeError, "unexpected keyword argument 'foo'"),
     ],
 )
-def test_refused(
+def test_invalid_nearest_queries_are_refused(
     dataset: pennon.LanceDataset, nearest: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         dataset.to_table(nearest={**ORIGIN, **nearest})
 
 
-def test_refused_combinations(dataset: pennon.LanceDataset, tmp_path: Path) -> None:
+def test_invalid_nearest_combinations_are_refused(
+    dataset: pennon.LanceDataset, tmp_path: Path
+) -> None:
     with pytest.raises(TypeError, match="'column'"):
         dataset.to_table(nearest={"q": [0, 0]})
     with pytest.raises(TypeError, match="dict"):
@@ -331,7 +335,7 @@ def test_refused_combinations(dataset: pennon.LanceDataset, tmp_path: Path) -> N
     assert other.to_table(nearest={**ORIGIN, "k": 2})["query_index"].to_pylist() == [0, 6]
 
 
-def test_the_plan(dataset: pennon.LanceDataset) -> None:
+def test_nearest_plan_text(dataset: pennon.LanceDataset) -> None:
     plan = dataset.scanner(
         ["id"], nearest={**ORIGIN, "k": 3}, filter="id > 0", prefilter=True, limit=2
     ).explain_plan()

@@ -1,4 +1,4 @@
-"""Searches that ask an index of vectors: which rows come from it, which are compared, and where they are now."""
+"""Searches with a vector index: estimated rows, compared rows, and moved rows."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def exact(*ids: int) -> list[tuple[int, float]]:
     return [(row, float(row * row)) for row in ids]
 
 
-def test_rows_of_the_index_as_it_estimates_them(tables: Tables) -> None:
+def test_vector_index_rows_have_estimated_distances(tables: Tables) -> None:
     ds, fake = tables.add(tables.table(30), [0, 1, 2])
     assert found(ds) == estimates(0, 1, 2, 3)
     assert fake.asked == [(4, Probes(6, None), False)]
@@ -152,7 +152,7 @@ def test_vector_search_compares_unindexed_rows_exactly(tables: Tables) -> None:
     ]
 
 
-def test_deleted_rows_and_those_that_a_filter_rules_out_make_room(tables: Tables) -> None:
+def test_vector_index_search_skips_deleted_and_filtered_rows(tables: Tables) -> None:
     ds, fake = tables.add(tables.table(30), [0, 1, 2])
     assert found(ds, filter="id > 1") == estimates(2, 3)
     assert found(ds, filter="id % 2 = 1", prefilter=True) == estimates(1, 3, 5, 7)
@@ -162,7 +162,7 @@ def test_deleted_rows_and_those_that_a_filter_rules_out_make_room(tables: Tables
     assert found(ds, fragments=[ds.get_fragments()[1]], prefilter=True) == estimates(10, 11, 12, 13)
 
 
-def test_many_queries_each_with_its_number(tables: Tables) -> None:
+def test_vector_index_search_with_several_queries_numbers_their_rows(tables: Tables) -> None:
     ds, _ = tables.add(tables.table(30), [0, 1, 2])
     queries = [[0, 0], [float("nan"), 0], [29, 0]]
     table = ds.to_table(["id"], nearest={"column": "vec", "q": queries, "k": 2})
@@ -180,7 +180,7 @@ def test_segments_of_one_name_are_one_index(tables: Tables) -> None:
     assert [row for row, _ in found(ds, nearest={"q": [20, 0], "k": 3})] == [20, 19, 21]
 
 
-def test_stable_ids_are_rows_wherever_they_are(tables: Tables) -> None:
+def test_vector_index_with_stable_row_ids_after_compaction(tables: Tables) -> None:
     ds, fake = tables.add(tables.table(30, enable_stable_row_ids=True), [0, 1, 2])
     ds.delete("id IN (0, 2)")
     assert found(ds) == estimates(1, 3, 4, 5)
@@ -191,7 +191,7 @@ def test_stable_ids_are_rows_wherever_they_are(tables: Tables) -> None:
     assert fake.asked[-1][2]
 
 
-def test_rows_that_a_compaction_moved_without_the_index(tables: Tables) -> None:
+def test_vector_index_after_deferred_compaction_finds_moved_rows(tables: Tables) -> None:
     ds, _ = tables.add(tables.table(30), [0, 1, 2])
     ds.delete("id IN (1, 25)")
     ds.optimize.compact_files(defer_index_remap=True)
@@ -200,7 +200,7 @@ def test_rows_that_a_compaction_moved_without_the_index(tables: Tables) -> None:
     assert found(ds, nearest={"q": [24, 0], "k": 2}) == [(24, 0), (23, float(ESTIMATE))]
 
 
-def test_an_index_that_names_rows_that_it_does_not_cover(tables: Tables) -> None:
+def test_vector_index_with_uncovered_rows_ignores_them(tables: Tables) -> None:
     ds, fake = tables.add(tables.table(30), [1])
     fake.rows = np.arange(10, dtype=np.uint64)  # of fragment 0, wherever these vectors were
     fake.vectors[:] = 0
@@ -222,7 +222,7 @@ def test_a_range_of_estimates(tables: Tables) -> None:
 @pytest.mark.parametrize(
     "error", [UnsupportedError("of tomorrow"), FormatError("damaged"), FileNotFoundError]
 )
-def test_an_index_that_cannot_be_read_is_not_asked(
+def test_unreadable_vector_index_falls_back_to_scan(
     tables: Tables, error: Exception | type[Exception]
 ) -> None:
     ds = tables.table(30)
@@ -238,7 +238,7 @@ def test_an_index_of_longer_vectors_is_an_error(tables: Tables) -> None:
         found(ds)
 
 
-def test_the_index_of_the_metric_that_is_asked_for(tables: Tables) -> None:
+def test_vector_index_is_chosen_by_metric(tables: Tables) -> None:
     ds, _ = tables.add(tables.table(30), [0, 1, 2], "first", metric=DOT)
     ds, _ = tables.add(ds, [0, 1, 2], "second")
     assert found(ds, nearest={"q": [1, 0], "k": 1}) == [(29, float(ESTIMATE * -28))]

@@ -1,4 +1,4 @@
-"""Which column, or which field of a struct, a name means that gets a value."""
+"""The column or struct field that a name in an assignment means."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_a_name_means_a_column_or_a_field(
         ("`id", "no column '`id'"),
     ],
 )
-def test_a_name_that_means_nothing_is_refused(said: str, message: str) -> None:
+def test_assignment_to_unknown_column_or_field_is_refused(said: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         names().path(said)
 
 
-def test_case_counts_where_the_session_says_so() -> None:
+def test_assignment_names_with_case_sensitive_session() -> None:
     assert names(case_sensitive=True).path("st.Z") == ("st", "Z")
     for said in ("ID", "st.z"):
         with pytest.raises(ArgumentError, match="has no"):

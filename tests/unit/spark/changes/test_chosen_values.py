@@ -13,7 +13,7 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def test_each_row_has_the_value_of_its_clause_in_the_columns_type() -> None:
+def test_chosen_values_have_the_type_of_the_column() -> None:
     batch = pa.record_batch(
         {
             CLAUSE: pa.array([0, 1, 2, 0, 3], pa.int32()),
@@ -32,7 +32,7 @@ def test_each_row_has_the_value_of_its_clause_in_the_columns_type() -> None:
     assert texts.to_pylist() == ["p", "q", "r", "s", "t"]
 
 
-def test_dictionaries_of_several_clauses_are_put_together() -> None:
+def test_chosen_values_of_dictionary_columns() -> None:
     schema = pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))])
     batch = pa.record_batch(
         {
@@ -44,7 +44,7 @@ def test_dictionaries_of_several_clauses_are_put_together() -> None:
     assert table_values(batch, schema)[0].to_pylist() == ["x", "y"]
 
 
-def test_a_value_that_does_not_fit_names_the_tables_column() -> None:
+def test_chosen_value_of_other_type_error_names_the_column() -> None:
     batch = pa.record_batch(
         {CLAUSE: pa.array([0], pa.int32()), "__pennon_0:v": [1.5], "__pennon_1:v": pa.nulls(1)}
     )

@@ -1,4 +1,4 @@
-"""What the keys of a merge's source leave of a table; without Spark, which has no part in it."""
+"""Pruning of a table by the keys of a merge's source, without Spark."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(snapshot: Snapshot, column: str, *values: Any, is_range: bool = False)
 
 
 @pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER"])
-def test_an_index_leaves_the_fragments_that_may_have_a_key(tmp_path: Path, kind: str) -> None:
+def test_merge_keys_prune_fragments_by_index(tmp_path: Path, kind: str) -> None:
     snapshot = table(tmp_path, kind)
     assert all(knows_keys(snapshot, column) for column in ("id", "day", "name"))
     assert found(snapshot, "id", 2100, 2999, ROWS + 5, 1 << 40) == [(2, 0, 1000)]
@@ -58,7 +58,7 @@ def test_an_index_leaves_the_fragments_that_may_have_a_key(tmp_path: Path, kind:
     assert found(snapshot, "id") == found(snapshot, "id", 1 << 31, -(1 << 31) - 1) == []
 
 
-def test_statistics_leave_the_pages_that_may_have_a_key(tmp_path: Path) -> None:
+def test_merge_keys_prune_pages_by_statistics(tmp_path: Path) -> None:
     snapshot = table(tmp_path, data_storage_version="2.0", rows_per_zone=500)
     assert knows_keys(snapshot, "id")
     assert found(snapshot, "id", 2100, 2200) == [(2, 0, 500)]
@@ -68,17 +68,19 @@ def test_statistics_leave_the_pages_that_may_have_a_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "first"), [("ZONEMAP", 2), ("BTREE", 0), ("BITMAP", 0), ("BLOOMFILTER", 0)]
 )
-def test_a_range_is_asked_of_what_answers_in_zones(tmp_path: Path, kind: str, first: int) -> None:
+def test_merge_key_ranges_are_pruned_by_zone_maps_only(
+    tmp_path: Path, kind: str, first: int
+) -> None:
     """An answer as long as the table has rows would stay in the driver."""
     left = found(table(tmp_path, kind), "id", 2100, 1 << 40, is_range=True)
     assert left == [(number, 0, 1000) for number in range(first, 4)]
 
 
-def test_a_range_beside_all_values_of_a_column_has_none(tmp_path: Path) -> None:
+def test_merge_key_range_outside_all_values_prunes_all_fragments(tmp_path: Path) -> None:
     assert found(table(tmp_path, "ZONEMAP"), "id", 1 << 40, 1 << 41, is_range=True) == []
 
 
-def test_without_statistics_and_index_nothing_is_known(tmp_path: Path) -> None:
+def test_merge_keys_without_statistics_and_index_prune_no_rows(tmp_path: Path) -> None:
     assert not knows_keys(table(tmp_path), "id")
 
 
@@ -98,7 +100,7 @@ def test_without_statistics_and_index_nothing_is_known(tmp_path: Path) -> None:
         ("both = s.k", "t", []),
     ],
 )
-def test_columns_that_must_be_equal(
+def test_merge_key_pairs_of_equality_conditions(
     condition: str, alias: str | None, pairs: list[tuple[str, str]]
 ) -> None:
     """Not where either of two may be, or both sides have a column of that name."""

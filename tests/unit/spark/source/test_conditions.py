@@ -81,7 +81,7 @@ def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[i
         "id = 1 OR rand() > 0.5",
     ],
 )
-def test_condition_with_other_meaning_is_left_to_spark(text: str) -> None:
+def test_condition_with_spark_only_meaning_is_untranslated(text: str) -> None:
     assert translated(text, alias="t") is None
 
 
@@ -99,7 +99,7 @@ def test_condition_with_other_meaning_is_left_to_spark(text: str) -> None:
         ("true", []),
     ],
 )
-def test_the_columns_that_a_condition_may_name(text: str, names: list[str]) -> None:
+def test_columns_named_by_a_condition(text: str, names: list[str]) -> None:
     assert columns_named([text], ROWS.schema.names, "t") == names
 
 
@@ -108,7 +108,7 @@ def literal(name: str, text: str) -> object:
     return found if found is None else found[name].as_py()
 
 
-def test_literals_that_columns_take_as_they_are() -> None:
+def test_literals_of_the_column_type_are_parsed() -> None:
     assert literal("id", "-7") == -7
     assert literal("small", "255") == 255
     assert literal("price", "1.5") == 1.5
@@ -135,7 +135,7 @@ def test_literals_that_columns_take_as_they_are() -> None:
         ("name", "'a"),
     ],
 )
-def test_values_that_are_left_to_spark(name: str, text: str) -> None:
+def test_literals_of_other_types_are_untranslated(name: str, text: str) -> None:
     assert literal(name, text) is None
 
 
@@ -151,7 +151,7 @@ def test_values_that_are_left_to_spark(name: str, text: str) -> None:
         ("my_rowid = x_rowaddr", None, [], []),
     ],
 )
-def test_row_ids_and_addresses_that_are_named_are_those_of_the_table(
+def test_row_ids_and_addresses_in_conditions_refer_to_the_table(
     text: str, alias: str | None, given: list[str], named: list[str]
 ) -> None:
     assert system_columns_named([text], ["id"], alias, given) == named

@@ -15,7 +15,7 @@ from pennon.spark.source.options import (
 from pennon.spark.table.functions import guess_format
 
 
-def test_read_options_are_parsed_whatever_their_case() -> None:
+def test_read_option_names_ignore_case() -> None:
     options = parse_read_options(
         {
             "path": "/t",
@@ -42,12 +42,14 @@ def test_read_options_are_parsed_whatever_their_case() -> None:
         ({}, None),
     ],
 )
-def test_versions_have_numbers_and_names(given: dict[str, str], version: object) -> None:
+def test_read_options_accept_versions_tags_and_branches(
+    given: dict[str, str], version: object
+) -> None:
     options = parse_read_options({"path": "/t", **given})
     assert (options.version, options.branch) == (version, given.get("branch"))
 
 
-def test_a_time_goes_by_the_name_of_delta() -> None:
+def test_read_option_timestamp_as_of() -> None:
     options = parse_read_options({"path": "/t", "timestampAsOf": "2026-01-31 12:00:00Z"})
     assert options.asof == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -67,7 +69,7 @@ def test_tables_of_the_catalog_are_refused(options: dict[str, str]) -> None:
         parse_write_options(options)
 
 
-def test_write_options() -> None:
+def test_write_options_are_parsed() -> None:
     options = parse_write_options({"path": "/t", "max_rows_per_file": "7"})
     assert (options.max_rows_per_file, options.max_bytes_per_file) == (7, None)
     assert (options.merge_schema, options.where, options.overwrite_by) == (False, None, ())
@@ -112,5 +114,5 @@ def test_a_fixed_size_list_has_a_name_and_a_dimension(text: str) -> None:
     ("name", "kind"),
     [("a.csv", "csv"), ("s3://b/x.json.gz", "json"), ("p.PARQUET", "parquet"), ("d.jsonl", "json")],
 )
-def test_formats_are_guessed_from_names(name: str, kind: str) -> None:
+def test_file_formats_are_guessed_from_file_names(name: str, kind: str) -> None:
     assert guess_format(name) == kind

@@ -1,4 +1,4 @@
-"""Which partition reads what: split for the cores, packed where there are too many."""
+"""Partitions of a read: split for the cores, and grouped if there are too many."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_large_fragment_is_split_for_the_cores_but_not_below_4_mib(
     assert_in_order(large, by_bytes)
 
 
-def test_many_small_fragments_share_partitions(tables: dict[str, Snapshot]) -> None:
+def test_small_fragments_are_grouped_into_partitions(tables: dict[str, Snapshot]) -> None:
     many = tables["many"]
     for most, count in ((1, 4), (2, 4), (8, 8), (64, 64), (100, 100), (1000, 100)):
         partitions = plan_partitions(many, LIMIT, Parallelism(1, most))
@@ -98,7 +98,7 @@ def test_a_table_without_rows_has_no_partition(tables: dict[str, Snapshot]) -> N
     assert plan_partitions(tables["none"], LIMIT, Parallelism.of_cores(2)) == []
 
 
-def test_batches_have_16384_rows_of_columns_with_a_width_however_wide_the_others(
+def test_batches_have_16384_rows_of_fixed_width_columns(
     tmp_path: Path,
 ) -> None:
     texts = pa.array([f"{n:05}" * 1000 for n in range(20_000)])

@@ -25,7 +25,7 @@ def test_keys_are_compared_column_by_column() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_many_keys_give_the_answer_of_a_set(seed: int) -> None:
+def test_many_keys_match_rows_as_a_set(seed: int) -> None:
     random = np.random.default_rng(seed)
     names = ["a", "b", "c", "d"]
 

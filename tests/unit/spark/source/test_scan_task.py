@@ -1,4 +1,4 @@
-"""Filters of Spark's scans are those of all scans: they come first, and rule rows out."""
+"""Filters of Spark's scans prune fragments and rows like those of other scans."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pushed_into(scan: TableScan, snapshot: Snapshot, *filters: ds.Filter) -> Tab
     return scan.where_all([each for each in conditions if each is not None])
 
 
-def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
+def test_scan_reads_other_columns_for_matching_rows_only(folder: Path) -> None:
     snapshot, store = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)
     whole = list(scan.read(plan_tasks(snapshot)))
@@ -83,7 +83,7 @@ def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
         assert store.counts.read_bytes < everything / 3
 
 
-def test_columns_that_are_only_tested_are_read_too(folder: Path) -> None:
+def test_scan_reads_columns_of_pushed_filters(folder: Path) -> None:
     snapshot, _ = opened(folder)
     schema = shown(snapshot)
     scan = plan_table_scan(snapshot, pa.schema([schema.field("id")]), None)
@@ -101,7 +101,7 @@ def test_row_ids_rule_fragments_out(folder: Path) -> None:
     assert not store.counts.read_bytes
 
 
-def test_columns_of_other_types_are_tested_as_spark_sees_them(folder: Path) -> None:
+def test_pushed_filters_on_converted_types_compare_as_spark(folder: Path) -> None:
     snapshot, _ = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)
     both = pushed_into(scan, snapshot, ds.EqualTo(("small",), 7), ds.LessThan(("id",), 1000))

@@ -33,7 +33,7 @@ def struct(*pairs: tuple[str, st.DataType]) -> st.StructType:
     return st.StructType([st.StructField(name, kind) for name, kind in pairs])
 
 
-def test_a_table_that_does_not_grow_stays_what_it_is() -> None:
+def test_fit_columns_without_merge_keeps_the_table_schema() -> None:
     given = struct(("M", st.MapType(st.StringType(), st.LongType())), ("ID", st.LongType()))
     fit = fit_columns(TABLE, given, STRICT)
     assert fit.table.equals(TABLE, check_metadata=True)
@@ -86,7 +86,7 @@ def test_table_fit_refuses_columns_of_other_types(
         fit_columns(TABLE, given, rule)
 
 
-def test_the_values_of_maps_grow_and_their_keys_do_not() -> None:
+def test_fit_value_adds_fields_to_map_values_only() -> None:
     item = struct(("a", st.IntegerType()))
     more = struct(("a", st.LongType()), ("b", st.StringType()))
     pair = pa.struct([pa.field("a", pa.int32())])
@@ -142,7 +142,7 @@ WIDER = [
 
 
 @pytest.mark.parametrize(("stored", "given", "wanted"), WIDER)
-def test_a_column_widens_to_types_that_hold_all_its_values(
+def test_fit_value_widens_to_lossless_types(
     stored: pa.DataType, given: st.DataType, wanted: pa.DataType
 ) -> None:
     field = pa.field("x", stored)
@@ -151,7 +151,7 @@ def test_a_column_widens_to_types_that_hold_all_its_values(
         assert fit_value(field, given, STRICT) is field
 
 
-def test_vectors_become_doubles_by_an_append_and_stay_floats_in_a_merge() -> None:
+def test_fit_value_widens_vectors_in_append_but_not_in_merge() -> None:
     vectors, given = pa.field("v", pa.list_(pa.float32(), 2)), st.ArrayType(st.DoubleType())
     assert fit_value(vectors, given, MERGING).type == pa.list_(pa.float64(), 2)
     assert fit_value(vectors, given, replace(MERGING, assigns=True)) is vectors
@@ -159,20 +159,20 @@ def test_vectors_become_doubles_by_an_append_and_stay_floats_in_a_merge() -> Non
     assert fit_value(numbers, given, replace(MERGING, assigns=True)).type == pa.list_(pa.float64())
 
 
-def test_columns_that_do_not_fit_stay_when_a_table_grows() -> None:
+def test_grown_columns_keep_types_of_unfitting_columns() -> None:
     given = struct(("id", st.StringType()), ("u8", st.LongType()), ("NEW", st.LongType()))
     grown = grown_columns(TABLE, given, MERGING)
     assert grown.field("id").equals(TABLE.field("id"), check_metadata=True)
     assert grown.names == [*TABLE.names, "NEW"]
 
 
-def test_the_exact_name_goes_before_one_of_another_case() -> None:
+def test_find_name_prefers_the_exact_case() -> None:
     assert find_name("a", ["A", "a"], case_sensitive=False) == "a"
     assert find_name("B", ["a", "b"], case_sensitive=False) == "b"
     assert find_name("B", ["a", "b"], case_sensitive=True) is None
 
 
-def test_names_in_maps_and_arrays_are_looked_at() -> None:
+def test_check_new_names_within_maps_and_arrays() -> None:
     twice = struct(("x", st.LongType()), ("X", st.LongType()))
     given = struct(("m", st.MapType(st.StringType(), st.ArrayType(twice))))
     with pytest.raises(InvalidSchemaError, match="column 'm' has the fields 'x' and 'X'"):

@@ -66,7 +66,7 @@ def test_rows_of_a_condition_are_replaced(uri: str) -> None:
     assert pennon.dataset(uri).version == 2
 
 
-def test_rows_that_a_condition_is_not_true_for_are_refused(uri: str) -> None:
+def test_replace_where_with_rows_outside_the_condition_is_refused(uri: str) -> None:
     wrong = days(("mon", 10), ("tue", 11), (None, 12), ("mon", 13))
     message = (
         r"2 rows of the DataFrame do not satisfy day = 'mon', for example \{'N': 11, 'day': 'tue'\}"
@@ -76,7 +76,7 @@ def test_rows_that_a_condition_is_not_true_for_are_refused(uri: str) -> None:
     assert pennon.dataset(uri).version == 1
 
 
-def test_rows_with_the_keys_of_new_ones_are_replaced(uri: str) -> None:
+def test_overwrite_by_replaces_rows_with_equal_keys(uri: str) -> None:
     write(uri, days(("mon", 10), (None, 11), ("sun", 12)), "overwrite", overwrite_by="DAY")
     assert rows_of(uri) == [(None, 11), ("mon", 10), ("sun", 12), ("tue", 3), ("wed", 5)]
     assert pennon.dataset(uri).version == 2
@@ -98,7 +98,7 @@ def test_an_append_widens_and_adds_in_one_version(uri: str) -> None:
     assert found.column("w").to_pylist() == [None] * 5 + ["late"]
 
 
-def test_an_overwrite_keeps_types_unless_it_is_told_otherwise(uri: str) -> None:
+def test_overwrite_keeps_column_types_without_overwrite_schema(uri: str) -> None:
     write(uri, days(("mon", 10)), "overwrite")
     assert pennon.dataset(uri).schema == OLD.schema
     assert rows_of(uri) == [("mon", 10)]
@@ -106,7 +106,7 @@ def test_an_overwrite_keeps_types_unless_it_is_told_otherwise(uri: str) -> None:
     assert pennon.dataset(uri).schema == pa.schema([("N", pa.int64()), ("day", pa.string())])
 
 
-def test_names_that_differ_in_case_alone_are_refused(uri: str) -> None:
+def test_write_of_columns_that_differ_by_case_is_refused(uri: str) -> None:
     twice = st.StructType([st.StructField("a", st.LongType()), st.StructField("A", st.LongType())])
     with pytest.raises(InvalidSchemaError, match="'a' and 'A'"):
         plan_writer(parse_write_options({"path": uri}), twice, overwrite=True)

@@ -1,4 +1,4 @@
-"""What a transaction makes of a table."""
+"""The manifest after a transaction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ids(manifest: Manifest) -> list[int]:
     return [fragment.id for fragment in manifest.fragments]
 
 
-def test_create() -> None:
+def test_create_makes_the_first_manifest() -> None:
     transaction = replace(overwrite(0, new_fragment(3), team="red"), tag="first")
     manifest = create(transaction, NOW)
     assert manifest.version == 1
@@ -57,7 +57,7 @@ def test_create() -> None:
         create(append(0), NOW)
 
 
-def test_append_gives_fresh_ids_and_keeps_the_rest() -> None:
+def test_append_assigns_fresh_fragment_ids_and_keeps_other_fields() -> None:
     head = replace(
         table(new_fragment(), new_fragment()),
         max_fragment_id=7,
@@ -87,7 +87,7 @@ def test_overwrite_never_reuses_fragment_ids() -> None:
     assert ids(apply(empty, append(3), NOW)) == [3]
 
 
-def test_overwrite_may_keep_fragments_of_the_table() -> None:
+def test_overwrite_with_existing_fragments_keeps_their_ids() -> None:
     head = table(new_fragment(), new_fragment(), new_fragment())
     kept = replace(head.fragments[2], deletion_file=DELETION)
     manifest = apply(head, overwrite(1, new_fragment(), kept, new_fragment()), NOW)
@@ -98,12 +98,12 @@ def test_overwrite_may_keep_fragments_of_the_table() -> None:
         apply(head, overwrite(1, kept, kept), NOW)
 
 
-def test_a_fragment_with_deletions_cannot_be_appended() -> None:
+def test_append_of_fragment_with_deletion_file_is_refused() -> None:
     with pytest.raises(ArgumentError, match="deletion file"):
         apply(table(), append(1, replace(new_fragment(), deletion_file=DELETION)), NOW)
 
 
-def test_stable_row_ids_go_on_after_overwrites() -> None:
+def test_stable_row_ids_continue_after_overwrites() -> None:
     head = table(new_fragment(4), new_fragment(3), stable_row_ids=True)
     assert (head.reader_flags, head.writer_flags, head.next_row_id) == (2, 2, 7)
     more = apply(head, append(1, new_fragment(5)), NOW)
@@ -126,7 +126,7 @@ def row_ids(manifest: Manifest) -> list[int]:
     return found
 
 
-def test_row_ids_from_elsewhere_mean_nothing() -> None:
+def test_append_ignores_row_ids_of_another_table() -> None:
     foreign = table(new_fragment(), stable_row_ids=True).fragments[0]
     assert apply(table(), append(1, foreign), NOW).fragments[0].row_ids is None
     assert table(foreign).reader_flags == 0
@@ -134,7 +134,7 @@ def test_row_ids_from_elsewhere_mean_nothing() -> None:
     assert row_ids(apply(mine, append(1, foreign), NOW)) == list(range(20))
 
 
-def test_stable_row_ids_cannot_be_switched_on() -> None:
+def test_stable_row_ids_for_existing_table_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="new table only"):
         apply(table(), overwrite(1), replace(NOW, stable_row_ids=True))
 
@@ -171,7 +171,7 @@ def test_the_version_of_old_tables() -> None:
     assert apply(signed, append(1), NOW).data_format == DataFormat("lance", "2.0")
 
 
-def test_columns_that_must_not_be_null() -> None:
+def test_missing_required_column_is_found() -> None:
     inner = pa.struct([pa.field("x", pa.int32(), nullable=False), ("y", pa.int32())])
     schema = schema_from_arrow(
         pa.schema(
@@ -225,7 +225,7 @@ def test_apply_refuses_unknown_operation() -> None:
         apply(table(), Transaction(1, Other("merge")), NOW)
 
 
-def test_base_paths_come_with_a_new_table() -> None:
+def test_base_paths_are_set_by_the_first_version_only() -> None:
     based = Overwrite((), SCHEMA, base_paths=(BasePath(1, "/x"), BasePath(0, "/y")))
     made = create(Transaction(0, based), NOW)
     assert [base.id for base in made.base_paths] == [1, 2]

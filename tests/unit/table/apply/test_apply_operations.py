@@ -1,4 +1,4 @@
-"""What each operation makes of a table; ids, row versions and indices above all."""
+"""The manifest after each operation; ids, row versions and indices above all."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def table(*rows: int, stable: bool = False, **changes: Any) -> Manifest:
 
 
 @pytest.mark.parametrize("left", [0, 3])
-def test_row_ids_that_pass_64_bits_are_refused(left: int) -> None:
+def test_row_ids_beyond_64_bits_are_refused(left: int) -> None:
     head = table(4, stable=True, next_row_id=2**64 - 1 - left)
     with pytest.raises(ArgumentError, match=f"next one would be {2**64 + 3 - left}"):
         apply(head, append(head.version, new_fragment(4)), NOW)
@@ -110,7 +110,7 @@ def known_rows(*given: int) -> bytes:
     return encode_row_ids(np.array(given, np.uint64))
 
 
-def test_delete() -> None:
+def test_delete_operation_removes_or_updates_fragments() -> None:
     head = table(10, 10, 10)
     odd = replace(head.fragments[1], unknown=b"\xa2\x1f\x03abc")
     head = replace(head, fragments=(head.fragments[0], odd, head.fragments[2]))
@@ -123,7 +123,7 @@ def test_delete() -> None:
             done(head, wrong)
 
 
-def test_ids_go_on_after_all_rows_are_gone() -> None:
+def test_append_after_deleting_all_rows_continues_ids() -> None:
     head = table(10, 10, stable=True)
     empty = done(head, Delete((), (FragmentId(0), FragmentId(1))))
     again = done(empty, append(0, new_fragment(3)).operation)
@@ -131,7 +131,7 @@ def test_ids_go_on_after_all_rows_are_gone() -> None:
     assert row_ids(again.fragments[0]) == [20, 21, 22]
 
 
-def test_rows_that_an_update_moves_keep_their_names_and_birth() -> None:
+def test_update_keeps_row_ids_and_creation_versions() -> None:
     head = table(4, 4, stable=True)
     rest = [replace(f, deletion_file=DELETION) for f in head.fragments]
     moved = replace(new_fragment(5), row_ids=known_rows(6, 1, 2))
@@ -144,7 +144,7 @@ def test_rows_that_an_update_moves_keep_their_names_and_birth() -> None:
     assert versions(after.fragments[0]) == ([1] * 4, [1] * 4)
 
 
-def test_row_ids_mean_nothing_without_stable_ones() -> None:
+def test_update_without_stable_row_ids_drops_row_ids() -> None:
     moved = replace(new_fragment(2), row_ids=known_rows(6, 1))
     after = done(table(4), Update((FragmentId(0),), (), (moved,)))
     assert (ids(after), after.fragments[0].row_ids, after.next_row_id) == ([1], None, 0)
@@ -170,7 +170,7 @@ def test_columns_written_anew() -> None:
         done(head, replace(columns, fields_modified=fields[:1]))
 
 
-def test_merge() -> None:
+def test_merge_operation_replaces_schema_and_fragments() -> None:
     head = table(4, 4, stable=True)
     new = replace(head.fragments[0], files=(*head.fragments[0].files, S_ONLY), row_ids=None)
     after = done(head, Merge((new, head.fragments[1]), SCHEMA, (b"wire",)))
@@ -186,7 +186,7 @@ def test_merge() -> None:
         done(head, Merge((new, new), SCHEMA))
 
 
-def test_a_merge_that_keeps_rows_moves_them() -> None:
+def test_merge_operation_keeps_row_ids_and_versions_of_moved_rows() -> None:
     head = table(4, 4, 4, stable=True)
     left = replace(head.fragments[0], deletion_file=DELETION)
     new = replace(
@@ -297,7 +297,7 @@ def test_indices_after_updates() -> None:
     assert covered(done(head, partly)) == {"a": {0, 1}, "s": {0, 1, 2}}
 
 
-def test_segments_that_cover_nothing_go_but_for_the_oldest() -> None:
+def test_empty_index_segments_are_removed_except_the_oldest() -> None:
     head = with_indices(table(4, 4, 4), index("k", 0, 2))
     head = replace(head, indices=head.indices + serialize_indices(segments_of(0, 1)))
     one = done(head, Delete((), (FragmentId(0),)))
@@ -307,7 +307,7 @@ def test_segments_that_cover_nothing_go_but_for_the_oldest() -> None:
     assert set(covered(none)) == {"k", "i"}
 
 
-def test_fragments_that_a_reuse_index_stands_for() -> None:
+def test_index_coverage_under_a_fragment_reuse_index() -> None:
     """Fragments 7 and 8 became 0 and 1, but indices name them still, until their columns change."""
     reuse = index(FRAGMENT_REUSE, 99, 0, 1)
     head = with_indices(table(4, 4, 4), reuse, index("a", 0, 2, 7, 8), index("s", 1, 7, 8))
@@ -327,7 +327,7 @@ def segments_of(*fragments: int) -> list[Index]:
     return found
 
 
-def test_create_index_replaces_those_of_the_name() -> None:
+def test_create_index_replaces_the_index_of_the_same_name() -> None:
     head = with_indices(table(4), index("i", 0, 0), index("j", 1, 0), index("k", 1, 0))
     after = done(head, CreateIndex((index("i", 1, 0),), (index("k", 1, 0),)))
     assert {each.name: each.field_ids for each in parse_indices(after.indices)} == {
@@ -336,7 +336,7 @@ def test_create_index_replaces_those_of_the_name() -> None:
     }
 
 
-def test_data_replacement() -> None:
+def test_data_replacement_operation_replaces_files() -> None:
     head = with_indices(table(4, 4), index("a", 0, 0, 1), index("s", 1, 0, 1))
     new = data_file("new.lance")
     after = done(head, DataReplacement((Replacement(FragmentId(1), new),)))
@@ -356,7 +356,7 @@ def test_data_replacement() -> None:
         done(head, DataReplacement((Replacement(FragmentId(7), new),)))
 
 
-def test_restore_gives_no_id_out_again() -> None:
+def test_restore_keeps_id_counters_of_the_newest_version() -> None:
     past = table(4, stable=True)
     head = done(done(past, append(1, new_fragment(4)).operation), ReserveFragments(3))
     head = replace(head, branch="b")
@@ -397,7 +397,7 @@ def test_config_and_metadata() -> None:
         done(head, UpdateConfig(fields={FieldId(9): MapUpdate({})}))
 
 
-def test_bases() -> None:
+def test_update_bases_operation_adds_base_paths() -> None:
     after = done(table(4), UpdateBases((BasePath(0, "/x", "x"), BasePath(7, "/y"))))
     assert [base.id for base in after.base_paths] == [1, 7]
     assert (after.reader_flags, after.writer_flags) == (16, 16)
@@ -407,7 +407,7 @@ def test_bases() -> None:
             done(after, UpdateBases((clash,)))
 
 
-def test_a_shallow_clone_names_the_files_of_the_other_table() -> None:
+def test_shallow_clone_refers_to_files_of_the_source_table() -> None:
     past = done(table(4, 4), Delete((replace(new_fragment(), deletion_file=DELETION),), ()))
     operation = Clone(
         is_shallow=True, ref_name="main", ref_version=past.version, ref_path="/origin"

@@ -1,4 +1,4 @@
-"""What a new manifest may say of indices that older writers left."""
+"""Index entries of older writers that a new manifest keeps or clears."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def covered(section: bytes) -> list[set[int] | None]:
 
 
 @pytest.mark.parametrize("writer", [NEW, WriterVersion("lance", "14.0.2"), WriterVersion("x", "0")])
-def test_right_ones_stay_byte_for_byte(writer: WriterVersion) -> None:
+def test_index_rules_keep_valid_sections_byte_for_byte(writer: WriterVersion) -> None:
     assert believable(RIGHT, writer) is RIGHT
     assert believable(b"", writer) == b""
 
@@ -28,12 +28,12 @@ def test_right_ones_stay_byte_for_byte(writer: WriterVersion) -> None:
 @pytest.mark.parametrize(
     "writer", [None, WriterVersion("lance", "0.8.14"), WriterVersion("lance", "?")]
 )
-def test_bitmaps_of_early_writers_are_not_believed(writer: WriterVersion | None) -> None:
+def test_index_rules_clear_bitmaps_of_early_writers(writer: WriterVersion | None) -> None:
     assert covered(believable(RIGHT, writer)) == [set(), set(), set()]
     assert believable(b"", writer) == b""
 
 
-def test_bitmaps_that_overlap_or_lack() -> None:
+def test_index_rules_clear_overlapping_or_missing_bitmaps() -> None:
     section = index_section(("a", (0, 1)), ("a", (1,)), ("b", (0,)), ("c", None))
     assert covered(believable(section, NEW)) == [set(), set(), {0}, set()]
     system = index_section((FRAGMENT_REUSE, None))

@@ -1,4 +1,4 @@
-"""What is expected of every pair of operations, written down apart from the rules.
+"""The expected verdict of every pair of operations, written down apart from the rules.
 
 Two letters a cell: what happens if both touch the same fragment, field, key or name, and if not.
 ``d`` stands for a rebase of deleted rows.

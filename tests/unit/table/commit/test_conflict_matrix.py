@@ -98,13 +98,13 @@ def pair(mine: str, other: str, *, meet: bool) -> tuple[Operation, Operation]:
 
 
 @pytest.mark.parametrize(("mine", "other"), cells())
-def test_every_cell(mine: str, other: str) -> None:
+def test_conflict_matrix_cells_equal_judgements(mine: str, other: str) -> None:
     expected = cells()[mine, other]
     found = [judge(*pair(mine, other, meet=meet)).value for meet in (True, False)]
     assert tuple(found) == expected
 
 
-def test_the_table_is_whole() -> None:
+def test_conflict_matrix_has_all_operations() -> None:
     others = set(COLUMNS.values())
     assert {other for _, other in RULES} == others
     assert len(RULES) == (len(others) - 2) * len(others)
@@ -130,7 +130,7 @@ def test_whole_fragments_and_columns_written_anew_are_not_rebased() -> None:
     assert judge(rows, Delete((fragment(2),), (FragmentId(3),))) is Verdict.COMPATIBLE
 
 
-def test_rows_and_a_schema_with_fields_that_are_never_null() -> None:
+def test_append_conflicts_with_new_required_fields() -> None:
     field = pa.field("n", pa.int32(), nullable=False)
     schema = schema_from_arrow(
         pa.schema([pa.field("a", pa.int64()), pa.field("s", pa.string()), field])
@@ -145,14 +145,14 @@ def test_rows_and_a_schema_with_fields_that_are_never_null() -> None:
     assert judge(sample("append", 1), Merge((), schema, preserves_nullability=True)).value == "."
 
 
-def test_rows_whose_column_another_has_cast() -> None:
+def test_append_conflicts_with_concurrent_column_cast() -> None:
     """The cast made a new field; the appended values would belong to none."""
     cast = Merge((), ONLY_A, preserves_nullability=True)
     assert judge(sample("append", 1), cast) is Verdict.RETRYABLE
     assert judge(sample("append", 1), Project(ONLY_A)) is Verdict.COMPATIBLE
 
 
-def test_indices_that_meet_in_one_way_only() -> None:
+def test_create_index_conflicts_in_cases_of_one_direction() -> None:
     mine = sample("create_index", 1)
     drop = CreateIndex((), (index("i1", 1, 1),))
     assert judge(mine, drop) is judge(drop, mine) is Verdict.RETRYABLE
@@ -165,7 +165,7 @@ def test_indices_that_meet_in_one_way_only() -> None:
     assert judge(mine, elsewhere) is Verdict.COMPATIBLE
 
 
-def test_metadata() -> None:
+def test_conflict_matrix_of_metadata_updates() -> None:
     schema = UpdateConfig(schema_metadata=MapUpdate({"a": "b"}))
     table = UpdateConfig(table_metadata=MapUpdate({"a": "b"}))
     config = UpdateConfig(MapUpdate({"a": "b"}))

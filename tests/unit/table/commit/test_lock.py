@@ -45,7 +45,7 @@ def recorded(
     return lock
 
 
-def test_each_commit_of_a_dataset_holds_the_lock_of_its_version(tmp_path: Path) -> None:
+def test_commit_lock_is_held_for_each_version(tmp_path: Path) -> None:
     events: list[str] = []
     lock = recorded(events)
     dataset = pennon.write_dataset(TABLE, tmp_path / "t", commit_lock=lock)
@@ -56,7 +56,7 @@ def test_each_commit_of_a_dataset_holds_the_lock_of_its_version(tmp_path: Path) 
     assert events == [f"{verb} {n}" for n in (1, 2, 3, 4) for verb in ("lock", "release")]
 
 
-def test_a_commit_by_hand_holds_the_lock(tmp_path: Path) -> None:
+def test_commit_lock_is_held_for_explicit_commits(tmp_path: Path) -> None:
     events: list[str] = []
     pennon.write_dataset(TABLE, tmp_path / "t")
     fragment = pennon.LanceFragment.create(tmp_path / "t", TABLE)
@@ -97,7 +97,7 @@ def test_a_branch_has_the_lock_of_its_table() -> None:
     assert events == ["lock 7", "release 7"]
 
 
-def test_a_new_lock_takes_the_place_of_the_old_one() -> None:
+def test_new_commit_lock_replaces_the_old_one() -> None:
     root = MemoryStore("memory://root")
     first, second = recorded([]), recorded([])
     assert locked(locked(root, first), second) == LockedStore(root, second)

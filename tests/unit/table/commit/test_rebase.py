@@ -1,4 +1,4 @@
-"""What a commit does about transactions that were committed meanwhile."""
+"""A commit after concurrent transactions: rebase, retry or conflict."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_the_table_has_every_operation_of_the_format() -> None:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_append_after(name: str) -> None:
+def test_append_after_each_operation(name: str) -> None:
     expect(append(1), name, AGAINST_APPEND)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_overwrite_after(name: str) -> None:
+def test_overwrite_after_each_operation(name: str) -> None:
     expect(overwrite(1), name, AGAINST_OVERWRITE)
 
 
@@ -56,7 +56,7 @@ def expect(mine: Transaction, name: str, conflicts: dict[str, type[ConflictError
     assert caught.value.other == theirs
 
 
-def test_the_same_config_key_is_incompatible() -> None:
+def test_overwrites_of_one_config_key_are_incompatible() -> None:
     mine = overwrite(1, team="red")
     assert judge(mine.operation, overwrite(1, team="red").operation) is Verdict.INCOMPATIBLE
     assert judge(mine.operation, overwrite(1, size="xl").operation) is Verdict.RETRYABLE

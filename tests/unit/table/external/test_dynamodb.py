@@ -46,14 +46,16 @@ def manifests(s3: S3Server, table: str = TABLE, **options: str) -> DynamoManifes
         {"version": ("HASH", "N"), "base_uri": ("RANGE", "S")},
     ],
 )
-def test_a_table_with_other_keys(s3: S3Server, keys: dict[str, tuple[str, str]]) -> None:
+def test_dynamodb_table_with_other_keys_is_refused(
+    s3: S3Server, keys: dict[str, tuple[str, str]]
+) -> None:
     name = "keys-" + "-".join(keys)
     dynamodb_tables.create_table(s3, name, keys)
     with pytest.raises(StoreError, match="partition key base_uri"):
         manifests(s3, name).get_latest()
 
 
-def test_no_table(s3: S3Server) -> None:
+def test_missing_dynamodb_table_is_a_store_error(s3: S3Server) -> None:
     with pytest.raises(StoreError, match=r"not found|non-existent"):
         manifests(s3, "no-such-table").get(1)
 
@@ -67,7 +69,7 @@ ITEMS = [
 
 
 @pytest.mark.parametrize("item", ITEMS)
-def test_items_of_others(s3: S3Server, item: dict[str, dict[str, str]]) -> None:
+def test_invalid_dynamodb_items_are_refused(s3: S3Server, item: dict[str, dict[str, str]]) -> None:
     keys = {"base_uri": {"S": BASE}, "version": {"N": "9"}}
     dynamodb(s3).put_item(TableName=TABLE, Item={**keys, **item})
     for read in (manifests(s3).get_latest, lambda: manifests(s3).get(9)):
@@ -76,7 +78,7 @@ def test_items_of_others(s3: S3Server, item: dict[str, dict[str, str]]) -> None:
     dynamodb(s3).delete_item(TableName=TABLE, Key=keys)
 
 
-def test_no_error_shows_a_secret(s3: S3Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_dynamodb_errors_hide_secrets(s3: S3Server, capfd: pytest.CaptureFixture[str]) -> None:
     """Nor does any object: each answer of trouble, and trouble before there is any answer."""
     token = "t0ken-of-a-session"
     mine = manifests(s3, aws_session_token=token)
@@ -106,14 +108,16 @@ def _shown(mine: DynamoManifests) -> list[str]:
     return shown
 
 
-def test_without_botocore(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dynamodb_without_botocore_names_the_extra(
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
     monkeypatch.delitem(sys.modules, _connect.__module__)
     with pytest.raises(UnsupportedError, match=r"pennon\[dynamodb\]"):
         manifests(s3).get(1)
 
 
-def test_without_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dynamodb_without_region_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
@@ -121,7 +125,7 @@ def test_without_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
         DynamoManifests(TABLE, BUCKET, BASE).get(1)
 
 
-def test_a_child_of_a_fork_asks_by_itself(s3: S3Server) -> None:
+def test_dynamodb_client_works_after_fork(s3: S3Server) -> None:
     mine = manifests(s3)
     assert mine.get(100) is None
     child = os.fork()

@@ -20,7 +20,7 @@ def external(uri: str, **options: str) -> ExternalStore:
     return store
 
 
-def test_dynamodb(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dynamodb_uri_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DYNAMODB_ENDPOINT", raising=False)
     uri = "s3+ddb://bucket/a%20b/t.lance?ddbTableName=Table-1"
     store = external(uri, AWS_Region="somewhere")
@@ -35,7 +35,7 @@ def test_dynamodb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen == DynamoManifests("Table-1", "bucket", "a b/t.lance", "http://two")
 
 
-def test_sqlite(tmp_path: Path) -> None:
+def test_sqlite_uri_options(tmp_path: Path) -> None:
     store = external(f"file+sqlite://{tmp_path}/t.lance?sqliteFile={tmp_path}/m.db")
     assert isinstance(store.inner, LocalStore)
     assert store.manifests == SqliteManifests(f"{tmp_path}/m.db", f"file://{tmp_path}/t.lance")
@@ -43,7 +43,7 @@ def test_sqlite(tmp_path: Path) -> None:
     assert bucket == SqliteManifests("/m.db", "s3://bucket/t.lance")
 
 
-def test_one_place_has_one_key_however_it_is_written(tmp_path: Path) -> None:
+def test_external_uri_key_ignores_links_and_trailing_slashes(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     end = f"?sqliteFile={tmp_path}/m.db"
     one = external(f"file+sqlite://{tmp_path}/t.lance{end}")

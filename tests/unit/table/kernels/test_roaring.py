@@ -30,7 +30,7 @@ def sets(groups: list[list[int]], form: int, *, with_runs: bool) -> list[bytes]:
 
 
 @given(ROWS)
-def test_plain_bitmaps_are_those_of_pyroaring(groups: list[list[int]]) -> None:
+def test_roaring_bitmaps_without_runs_equal_pyroaring(groups: list[list[int]]) -> None:
     assert sets(groups, 0, with_runs=False) == [BitMap(group).serialize() for group in groups]
 
 
@@ -54,7 +54,7 @@ def test_containers_of_every_kind(count: int, step: int, *, with_runs: bool) -> 
 
 
 @given(st.lists(st.integers(0, (1 << 40) - 1), max_size=30, unique=True).map(sorted))
-def test_treemaps(rows: list[int]) -> None:
+def test_roaring_treemaps_equal_pyroaring(rows: list[int]) -> None:
     (found,) = sets([rows], 2, with_runs=True)
     assert list(BitMap64.deserialize(found)) == rows
 

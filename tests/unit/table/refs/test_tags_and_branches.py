@@ -1,4 +1,4 @@
-"""Files of tags and branches: damage is told, and no name leads out of their folder."""
+"""Files of tags and branches: damage is refused, and names stay in their folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _store() -> MemoryStore:
     return MemoryStore(uuid.uuid4().hex, "")
 
 
-def test_both_cases_of_keys_are_read() -> None:
+def test_tag_and_branch_keys_in_snake_and_camel_case_are_read() -> None:
     tag = parse_tag(SNAKE)
     assert (tag.version, tag.manifest_size, tag.branch) == (3, 9, None)
     assert tag.created_at is not None
@@ -71,7 +71,7 @@ def test_tag_and_branch_are_written_and_read() -> None:
         b'{"version": 1, "createdAt": "yesterday"}',
     ],
 )
-def test_damaged_tags(data: bytes) -> None:
+def test_damaged_tags_are_refused(data: bytes) -> None:
     store = _store()
     store.put("_refs/tags/t.json", data)
     for read in (lambda: read_tag(store, "t"), lambda: list_tags(store)):
@@ -82,13 +82,13 @@ def test_damaged_tags(data: bytes) -> None:
 @pytest.mark.parametrize(
     "identifier", [[1], {"version_mapping": [[1]]}, {"version_mapping": [["1", "a"]]}]
 )
-def test_damaged_branches(identifier: object) -> None:
+def test_damaged_branches_are_refused(identifier: object) -> None:
     text = json.dumps({"parentVersion": 1, "identifier": identifier})
     with pytest.raises(FormatError):
         parse_branch(text.encode())
 
 
-def test_mutants_give_a_tag_or_a_format_error() -> None:
+def test_damaged_tag_raises_format_error_or_parses() -> None:
     pick = random.Random(5)
     whole = serialize_tag(Tag("b", 2, parse_tag(SNAKE).created_at, None, 400, {"k": "v"}))
     for _ in range(2000):
@@ -99,7 +99,7 @@ def test_mutants_give_a_tag_or_a_format_error() -> None:
             assert isinstance(parse_tag(bytes(data)), Tag)
 
 
-def test_files_that_name_no_tag() -> None:
+def test_tag_listing_ignores_other_files_and_refuses_bad_names() -> None:
     """A name that could not be made is damage; what is no JSON file is another's."""
     store = _store()
     store.put("_refs/tags/readme.txt", b"")
@@ -111,7 +111,7 @@ def test_files_that_name_no_tag() -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../b", "/a", "a//b", "a\\b", "main", "a b", ""])
-def test_names_that_lead_elsewhere(name: str) -> None:
+def test_tag_and_branch_names_outside_their_folder_are_refused(name: str) -> None:
     with pytest.raises(InvalidRefError):
         branch_folder(name)
     if name != "main":
@@ -127,11 +127,11 @@ def test_a_branch_is_not_called_like_a_tables_folder() -> None:
             check_new_branch_name(name)
 
 
-def test_names_are_quoted_as_the_oracle_quotes_them() -> None:
+def test_branch_path_is_percent_encoded_as_in_pylance() -> None:
     assert branch_path("dev/ä") == "_refs/branches/dev%2F%C3%A4.json"
 
 
-def test_creating_and_replacing() -> None:
+def test_tag_creation_and_replacement() -> None:
     store = _store()
     tag = parse_tag(SNAKE)
     create_tag(store, "t", tag)

@@ -1,4 +1,4 @@
-"""Row-id sequences: all segments, the oracle's, and damage."""
+"""Row-id sequences: all segments, those of pylance, and damage."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("segment", "ids"), GOOD)
-def test_every_segment(segment: rowids_pb2.U64Segment, ids: list[int]) -> None:
+def test_every_row_id_segment_is_decoded(segment: rowids_pb2.U64Segment, ids: list[int]) -> None:
     assert decode_row_ids(sequence(segment), len(ids)).tolist() == ids
 
 
-def test_segments_follow_one_another() -> None:
+def test_row_id_segments_decode_in_sequence() -> None:
     data = sequence(*(segment for segment, _ in GOOD))
     ids = [row_id for _, more in GOOD for row_id in more]
     assert decode_row_ids(data, len(ids)).tolist() == ids
@@ -99,23 +99,23 @@ def test_segments_follow_one_another() -> None:
         Segment(),
     ],
 )
-def test_damage(segment: rowids_pb2.U64Segment) -> None:
+def test_damaged_row_id_segments_are_refused(segment: rowids_pb2.U64Segment) -> None:
     with pytest.raises(FormatError):
         decode_row_ids(sequence(segment), 10)
 
 
 @pytest.mark.parametrize("rows", [3, 5])
-def test_as_many_ids_as_rows(rows: int) -> None:
+def test_row_id_count_mismatch_is_refused(rows: int) -> None:
     with pytest.raises(FormatError):
         decode_row_ids(encode_row_id_range(0, 4), rows)
 
 
-def test_not_a_message() -> None:
+def test_invalid_row_id_message_is_refused() -> None:
     with pytest.raises(FormatError, match="no RowIdSequence"):
         decode_row_ids(b"\xff\xff", 1)
 
 
-def test_ranges_and_versions_there_and_back() -> None:
+def test_row_id_ranges_and_row_versions_round_trip() -> None:
     assert decode_row_ids(encode_row_id_range(40, 3), 3).tolist() == [40, 41, 42]
     assert decode_row_ids(encode_row_id_range(40, 0), 0).tolist() == []
     assert decode_row_versions(encode_one_version(7, 3), 3).tolist() == [7, 7, 7]

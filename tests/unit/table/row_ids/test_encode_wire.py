@@ -1,4 +1,4 @@
-"""Row ids and row versions as bytes: the oracle reads them, and does not write them smaller."""
+"""Row ids and row versions as bytes: pylance reads them, and does not write them smaller."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_forms_are_the_oracles(name: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(RANGES, st.randoms(use_true_random=False))
-def test_any_ids(ranges: list[tuple[int, int]], random: Any) -> None:
+def test_encoded_row_ids_are_read_by_pylance(ranges: list[tuple[int, int]], random: Any) -> None:
     """What compaction makes of fragments: stretches, one behind the other, some rows missing."""
     ids = [
         n for start, count in ranges for n in range(start, start + count) if random.random() > 0.1
@@ -65,7 +65,7 @@ def test_any_ids(ranges: list[tuple[int, int]], random: Any) -> None:
     assert len(data) <= len(oracle(ids)) + 40 * len(ranges)
 
 
-def test_rows_of_several_fragments_are_cut_where_ids_do_not_ascend() -> None:
+def test_row_ids_are_split_where_they_do_not_ascend() -> None:
     ids = np.concatenate([np.arange(5000, 9000), np.arange(0, 4000)]).astype(np.uint64)
     assert len(encode_row_ids(ids)) < 30
     shuffled: RowIds = np.random.default_rng(1).permutation(ids)

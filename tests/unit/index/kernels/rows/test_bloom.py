@@ -53,7 +53,9 @@ def test_xxhash64_equals_the_plain_one(data: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=70)), st.sampled_from([1, 2, 8, 64]))
-def test_varied_values(values: list[bytes], blocks: int) -> None:
+def test_bloom_insert_of_variable_width_values_equals_the_twin(
+    values: list[bytes], blocks: int
+) -> None:
     words = np.zeros(8 * blocks, np.uint32)
     offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
     insert_varied(words, np.frombuffer(b"".join(values), np.uint8), offsets)
@@ -61,7 +63,7 @@ def test_varied_values(values: list[bytes], blocks: int) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
-def test_fixed_values(width: int) -> None:
+def test_bloom_insert_of_fixed_width_values_equals_the_twin(width: int) -> None:
     data = np.random.default_rng(width).integers(0, 256, 50 * width, np.uint8)
     values = [data[at : at + width].tobytes() for at in range(0, len(data), width)]
     words = np.zeros(32, np.uint32)
@@ -78,13 +80,13 @@ def test_a_published_filter() -> None:
 
 
 @pytest.mark.parametrize(("words", "width"), [(0, 4), (7, 4), (8, 0), (8, -1), (8, 3)], ids=str)
-def test_fixed_values_that_are_refused(words: int, width: int) -> None:
+def test_bloom_insert_of_fixed_values_with_wrong_sizes_is_refused(words: int, width: int) -> None:
     with pytest.raises(ValueError, match="filter"):
         insert_fixed(np.zeros(words, np.uint32), np.zeros(4, np.uint8), width)
 
 
 @pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2, 1]], ids=str)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
+def test_bloom_insert_with_wrong_offsets_is_refused(offsets: list[int], kind: type) -> None:
     with pytest.raises(ValueError, match="offsets"):
         insert_varied(np.zeros(8, np.uint32), np.zeros(4, np.uint8), np.array(offsets, kind))

@@ -68,7 +68,7 @@ def test_containers_of_every_kind(name: str, *, with_runs: bool) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("other", SHAPES)
-def test_sets_are_laid_upon_one_another(name: str, other: str) -> None:
+def test_roaring_sets_are_united(name: str, other: str) -> None:
     wanted = sorted({*SHAPES[name], *SHAPES[other]})
     for with_runs in (False, True):
         a = bitmap_of(SHAPES[name], with_runs=with_runs)
@@ -80,7 +80,7 @@ def test_sets_are_laid_upon_one_another(name: str, other: str) -> None:
 @given(
     st.lists(st.sets(st.integers(0, (1 << 34) - 1) | st.integers(0, 99), max_size=30), max_size=4)
 )
-def test_treemaps(groups: list[set[int]]) -> None:
+def test_roaring_treemaps_are_united(groups: list[set[int]]) -> None:
     found = parse([BitMap64(each).serialize() for each in groups], TREEMAP)
     assert numbers(found) == sorted(set().union(*groups))
 
@@ -95,7 +95,7 @@ def test_fragments_in_any_order_and_more_than_once() -> None:
     ]
 
 
-def test_all_rows_of_a_fragment_beside_some_of_it() -> None:
+def test_roaring_union_with_whole_fragments() -> None:
     some = address_set(part(7, BitMap([0, 5, 70_000])), part(8, BitMap([1])))
     whole = [(7 << 32, (8 << 32) - 1), ((8 << 32) + 1, (8 << 32) + 1)]
     for sets in ([some, address_set(WHOLE)], [address_set(WHOLE), some, address_set(WHOLE)]):
@@ -104,11 +104,11 @@ def test_all_rows_of_a_fragment_beside_some_of_it() -> None:
     assert parse(joined, ADDRESSES) == [(7 << 32, 8 << 32)]
 
 
-def test_no_sets_have_no_rows() -> None:
+def test_roaring_union_of_zero_sets_is_empty() -> None:
     assert parse([], ADDRESSES) == parse([bytes(4)], ADDRESSES) == parse([bytes(8)], TREEMAP) == []
 
 
-def test_cut_off_anywhere() -> None:
+def test_truncated_roaring_sets_are_refused() -> None:
     for with_runs in (False, True):
         values = [*range(10), *range(70_000, 140_000, 2)]
         data = address_set(part(2, bitmap_of(values, with_runs=with_runs)))
@@ -117,7 +117,7 @@ def test_cut_off_anywhere() -> None:
                 parse([data[:size]], ADDRESSES)
 
 
-def test_flipped_bits_give_a_typed_error_or_a_set() -> None:
+def test_damaged_roaring_set_raises_format_error_or_parses() -> None:
     rng = random.Random(20)
     whole = address_set(part(0, bitmap_of(range(0, 70_000, 700), with_runs=False)))
     for with_runs in (False, True):
@@ -146,7 +146,7 @@ def test_flipped_bits_give_a_typed_error_or_a_set() -> None:
         "3c300000 01000000 0000 0100 10000000 0400 0500",  # another cookie
     ],
 )
-def test_damaged_bitmaps(body: str) -> None:
+def test_damaged_roaring_bitmaps_are_refused(body: str) -> None:
     data = bytes.fromhex(body)
     wrong = address_set(bytes(4) + len(data).to_bytes(4, "little") + data)
     for sets in ([wrong], [address_set(part(0, BitMap([9, 5]))), wrong]):
@@ -154,7 +154,7 @@ def test_damaged_bitmaps(body: str) -> None:
             parse(sets, ADDRESSES)
 
 
-def test_bits_that_are_fewer_than_they_say() -> None:
+def test_roaring_bitmap_with_wrong_cardinality_is_refused() -> None:
     data = bytearray(address_set(part(0, bitmap_of(range(0, 40_000, 3), with_runs=False))))
     data[-8000] ^= 0xFF
     for sets in ([bytes(data)], [address_set(part(0, BitMap([1]))), bytes(data)]):

@@ -114,7 +114,7 @@ def test_row_ranges_refuse_arrays_that_do_not_fit(call: Callable[[], object]) ->
         call()
 
 
-def test_ranges_that_are_none_are_not_followed_out_of_the_arrays() -> None:
+def test_invalid_row_ranges_stay_within_the_arrays() -> None:
     """Sets that are damaged, of which this promises no more than to end."""
     random = np.random.default_rng(5)
     for _ in range(200):

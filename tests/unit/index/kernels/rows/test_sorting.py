@@ -29,7 +29,7 @@ def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
 
 
 @given(WORDS, st.integers(0, (1 << 64) - 1))
-def test_words(words: list[int], least: int) -> None:
+def test_order_words_equals_python(words: list[int], least: int) -> None:
     found = order_words(np.array(words, np.uint64), least).tolist()
     assert found == sorted(range(len(words)), key=lambda at: (words[at] - least) % (1 << 64))
 
@@ -37,7 +37,7 @@ def test_words(words: list[int], least: int) -> None:
 @pytest.mark.parametrize("most", [1, 1 << 11, 1 << 22, 1 << 45, 1 << 48, 1 << 49, 1 << 63])
 @pytest.mark.parametrize("least", [0, 1 << 63, (1 << 64) - 5])
 @pytest.mark.parametrize("count", [25, 1 << 15, 50_000])
-def test_many_words(most: int, least: int, count: int) -> None:
+def test_order_words_of_many_words_equals_numpy(most: int, least: int, count: int) -> None:
     """Keys of up to 64 bits less those of a place are sorted as one word; 2^15 places have 15 bits."""
     keys = np.random.default_rng(most % 99).integers(0, most, count).astype(np.uint64)
     keys[-1] = most - 1
@@ -46,7 +46,7 @@ def test_many_words(most: int, least: int, count: int) -> None:
 
 
 @given(STRINGS, st.sampled_from([np.int32, np.int64]))
-def test_strings(strings: list[bytes], kind: type) -> None:
+def test_order_strings_equals_python(strings: list[bytes], kind: type) -> None:
     assert in_order(strings, kind) == sorted(range(len(strings)), key=strings.__getitem__)
 
 
@@ -60,18 +60,18 @@ def test_strings(strings: list[bytes], kind: type) -> None:
     ],
     ids=["equal", "zeros", "long", "beginnings"],
 )
-def test_many_strings(strings: list[bytes]) -> None:
+def test_order_strings_of_many_strings_equals_python(strings: list[bytes]) -> None:
     assert in_order(strings) == sorted(range(len(strings)), key=strings.__getitem__)
 
 
-def test_strings_behind_the_first() -> None:
+def test_order_strings_with_offsets_above_zero() -> None:
     data = np.frombuffer(b"..bca", np.uint8)
     assert order_strings(data, np.array([2, 3, 4, 5], np.int32)).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2, 1], []], ids=str)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
+def test_order_strings_with_wrong_offsets_is_refused(offsets: list[int], kind: type) -> None:
     with pytest.raises(ValueError, match="offsets"):
         order_strings(np.zeros(4, np.uint8), np.array(offsets, kind))
 
@@ -86,7 +86,7 @@ def test_places_of_strings(strings: list[bytes], others: list[bytes], kind: type
 
 
 @pytest.mark.parametrize("offsets", [[0, 5], [-1, 2], [2, 1], []])
-def test_places_of_strings_that_are_not_there(offsets: list[int]) -> None:
+def test_places_of_strings_with_wrong_offsets_is_refused(offsets: list[int]) -> None:
     good = in_arrow([b"abc"], np.int64)
     wrong = np.frombuffer(b"abc", np.uint8), np.array(offsets, np.int64)
     with pytest.raises(ValueError, match="offsets of strings"):

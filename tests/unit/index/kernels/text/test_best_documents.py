@@ -75,7 +75,9 @@ class Lists:
 @pytest.mark.parametrize("shares", [[0.3], [0.3, 0.2], [0.4, 0.01], [0.5, 0.2, 0.05, 0.001]])
 @pytest.mark.parametrize("first_wins", [True, False])
 @pytest.mark.parametrize("hides", [True, False])
-def test_the_best_are_found(shares: list[float], *, first_wins: bool, hides: bool) -> None:
+def test_best_documents_of_any_token_equal_full_scoring(
+    shares: list[float], *, first_wins: bool, hides: bool
+) -> None:
     lists = Lists(shares)
     scores = lists.scores()
     seen = np.ones(DOCUMENTS, np.uint8)
@@ -119,7 +121,7 @@ def test_lists_beside_change_scores_and_add_no_documents(
 
 
 @pytest.mark.parametrize("with_bits", [[], [0], [2], [0, 1, 2]], ids=str)
-def test_all_of_them(with_bits: list[int]) -> None:
+def test_documents_with_every_token_equal_full_scoring(with_bits: list[int]) -> None:
     lists = Lists([0.3, 0.2, 0.5])
     members = lists.bits(with_bits)
     docs, scores = np.empty(DOCUMENTS, np.uint32), np.empty(DOCUMENTS, np.float32)
@@ -198,7 +200,7 @@ def test_best_documents_refuse_arrays_that_do_not_fit() -> None:
             in_a_row(ends, words(4, 5, 6), np.empty(2, np.uint32))
 
 
-def test_bits_that_are_not_those_of_the_list_find_nothing_else() -> None:
+def test_best_documents_with_wrong_bits_match_no_documents() -> None:
     lists = Lists([0.1, 0.4])
     limit = np.empty(0, np.float32), False
     no_steps: tuple[list[Any], list[Any], Any, int] = [], [], np.empty(0, np.int64), 0

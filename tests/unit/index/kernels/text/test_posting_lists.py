@@ -24,14 +24,14 @@ def longs(values: list[int]) -> np.ndarray:
 
 
 @given(st.lists(st.integers(0, 9), max_size=50))
-def test_numbers_keep_their_order(numbers: list[int]) -> None:
+def test_order_of_numbers_is_stable(numbers: list[int]) -> None:
     ends, order = np.full(11, 7, np.int64), np.empty(len(numbers), np.int64)
     order_of_numbers(words(numbers), ends, order)
     assert order.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
     assert np.diff(ends).tolist() == [numbers.count(each) for each in range(10)]
 
 
-def test_a_number_that_is_too_great() -> None:
+def test_order_of_numbers_out_of_range_is_refused() -> None:
     with pytest.raises(ValueError, match="too great"):
         order_of_numbers(words([0, 3]), np.zeros(4, np.int64), np.empty(2, np.int64))
     with pytest.raises(ValueError, match="no room"):
@@ -53,7 +53,7 @@ def test_runs_in_another_order() -> None:
             gather_runs(words([1, 2, 3, 4, 5]), longs(starts), words(counts), longs(order), out)
 
 
-def test_documents_that_are_gone() -> None:
+def test_keep_documents_removes_deleted_documents() -> None:
     ends, docs, often = longs([0, 2, 2, 5]), words([0, 2, 0, 1, 2]), words([1, 2, 3, 1, 1])
     places = words([4, 5, 6, 7, 8, 9, 1, 2])
     assert keep_documents(ends, docs, often, places, longs([-1, 5, 6])) == (3, 4)
@@ -63,7 +63,7 @@ def test_documents_that_are_gone() -> None:
     assert places[:4].tolist() == [5, 6, 1, 2]
 
 
-def test_lists_that_name_no_documents() -> None:
+def test_keep_documents_with_wrong_arrays_is_refused() -> None:
     none = words([])
     with pytest.raises(ValueError, match="differ in number"):
         keep_documents(longs([0, 2]), words([0]), words([1]), none, longs([0]))
@@ -96,7 +96,7 @@ def test_places_become_lists(documents: list[list[int]], has_positions: bool) ->
         start += len(places)
 
 
-def test_places_that_do_not_fit() -> None:
+def test_sort_places_with_wrong_arrays_is_refused() -> None:
     two, ends, none = words([0, 1]), longs([0, 0, 0]), words([])
 
     def fails(tokens: list[int], lengths: list[int], positions: list[int], room: int) -> None:

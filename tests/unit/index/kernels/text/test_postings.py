@@ -1,4 +1,4 @@
-"""Posting lists written and read again; what is decoded of bytes is tested in tests/unit/index/text."""
+"""Posting lists written and read again; decoding of bytes is tested in tests/unit/index/text."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_frequencies_of_some_documents() -> None:
     assert found.tolist() == [0, 8, 9, 0]
 
 
-def test_arrays_that_do_not_fit() -> None:
+def test_posting_encoders_refuse_wrong_arrays() -> None:
     ends, one, scores = np.array([0, 2], np.int64), words([1]), np.ones(1, np.float32)
     with pytest.raises(ValueError, match="posting lists"):
         encode_postings(ends, one, one, scores, 128, True, NONE, np.zeros(2, np.int64))  # noqa: FBT003
@@ -168,7 +168,7 @@ def test_positions_as_lists(lists: list[list[int]]) -> None:
     assert read.tolist() == positions.tolist()
 
 
-def test_lists_that_are_damaged() -> None:
+def test_damaged_posting_lists_are_refused() -> None:
     ends, docs = np.array([0, 2, 3], np.int64), words([1, 2, 5])
     target, blobs = np.empty(100, np.uint8), np.zeros(3, np.int64)
     encode_postings(ends, docs, words([1, 1, 1]), np.ones(3, np.float32), 128, True, target, blobs)  # noqa: FBT003

@@ -34,7 +34,7 @@ def split(table: WordTable, texts: list[bytes]) -> list[list[bytes]]:
 
 
 @given(st.lists(st.lists(TEXT, max_size=9), max_size=4))
-def test_words_are_those_of_an_expression(batches: list[list[str]]) -> None:
+def test_word_table_splits_as_a_regular_expression(batches: list[list[str]]) -> None:
     table, known = WordTable(), set()
     for texts in batches:
         expected = [re.findall(f"[{LETTERS}]+", each) for each in texts]
@@ -48,7 +48,7 @@ def test_words_are_those_of_an_expression(batches: list[list[str]]) -> None:
         table.word(len(known))
 
 
-def test_many_words() -> None:
+def test_word_table_of_many_words() -> None:
     table = WordTable()
     texts = [f"{'abcde'[n % 5]}{'é' * (n // 5)}".encode() for n in range(500)]
     table_of_long = split(table, texts * 3)
@@ -56,7 +56,7 @@ def test_many_words() -> None:
     assert len(table) == 500
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_word_table_splits_at_invalid_utf8() -> None:
     broken = [b"ab\xffcd", b"a\xe6\x97", b"\xe6a", b"\xf0\x9f\xa6 b", b"\xed\xa0\x80c", b"\xc3"]
     assert split(WordTable(), broken) == [[b"ab", b"cd"], [b"a"], [b"a"], [b"b"], [b"c"], []]
 

@@ -1,4 +1,4 @@
-"""Partitions, the queries that ask them, and heaps of what is near, for kernels and their plain twins."""
+"""Partitions, queries, and heaps of the nearest rows, for kernels and their plain twins."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pennon.index.vector.rows import Matrix
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 256])
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 100])
-def test_as_computed_plainly(parts: int, count: int, rows: int) -> None:
+def test_nearest_centroids_equal_the_twin(parts: int, count: int, rows: int) -> None:
     rng = np.random.default_rng(parts * 1000 + count)
     words = rng.normal(size=(parts, count, 5)).astype(np.float32)
     vectors = rng.normal(size=(rows, parts * 5)).astype(np.float32)
@@ -27,7 +27,7 @@ def test_as_computed_plainly(parts: int, count: int, rows: int) -> None:
         assert np.allclose(2 * scores[:, part] + own, squares.min(axis=1), atol=1e-4)
 
 
-def test_first_of_equals_and_of_none() -> None:
+def test_nearest_centroid_of_equal_or_nan_distances_is_the_first() -> None:
     words = np.zeros((1, 40, 4), np.float32)
     found, _ = Centroids.of(words).nearest(np.ones((3, 4), np.float32))
     assert found.ravel().tolist() == [0, 0, 0]
@@ -70,7 +70,9 @@ def strange(vectors: Matrix) -> Matrix:
 @pytest.mark.parametrize("by_product", [False, True])
 @pytest.mark.parametrize("dim", [32, 127, 128, 1030])
 @pytest.mark.parametrize("means", [1, 40])
-def test_many_rows_find_what_each_finds_alone(dim: int, means: int, by_product: bool) -> None:
+def test_nearest_centroids_in_a_batch_equal_single_rows(
+    dim: int, means: int, by_product: bool
+) -> None:
     """Bytes say of many rows which centroids are too far away: nothing else is found, and no other score."""
     rng = np.random.default_rng(dim)
     words = around(300, dim, means, rng)
@@ -89,7 +91,7 @@ def test_many_rows_find_what_each_finds_alone(dim: int, means: int, by_product: 
             assert np.array_equal(scores, np.concatenate([each[1] for each in alone]))
 
 
-def test_centroids_that_are_no_numbers_are_near_to_none() -> None:
+def test_nearest_centroids_skip_nan_and_infinite_centroids() -> None:
     rng = np.random.default_rng(9)
     words, rows = around(200, 64, 20, rng), around(100, 64, 20, rng)
     for value in (np.nan, np.inf):
@@ -101,7 +103,7 @@ def test_centroids_that_are_no_numbers_are_near_to_none() -> None:
         assert np.array_equal(found, alone)
 
 
-def test_sums_and_counts() -> None:
+def test_centroid_sums_and_counts() -> None:
     rows = np.arange(12, dtype=np.float32).reshape(4, 3)
     sums, counts = np.zeros((3, 3)), np.zeros(3, np.int64)
     add_rows(rows, np.array([2, 0, 2, 2], np.int32), sums, counts)

@@ -14,7 +14,7 @@ SIZES = [0, 1, 3, 7, 8, 9, 16, 31, 32, 33, 64, 100, 131]
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES)
-def test_as_in_float64(size: int, kind: Any) -> None:
+def test_distances_equal_float64(size: int, kind: Any) -> None:
     rng = np.random.default_rng(size)
     for rows in (1, 2, 15, 16, 17, 35):
         for asked in (1, 2, 3, 4, 5, 9):
@@ -32,7 +32,7 @@ def test_as_in_float64(size: int, kind: Any) -> None:
                 np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * (1 + size**0.5))
 
 
-def test_nan_and_infinity_stay_what_they_are() -> None:
+def test_distances_to_nan_and_infinity() -> None:
     vectors = np.ones((20, 40), np.float32)
     vectors[3, 39], vectors[4, 0] = np.nan, np.inf
     found = np.empty((1, 20), np.float32)
@@ -43,7 +43,7 @@ def test_nan_and_infinity_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_bits(size: int) -> None:
+def test_hamming_distances_equal_numpy(size: int) -> None:
     rng = np.random.default_rng(size)
     vectors = rng.integers(0, 256, (37, size)).astype(np.uint8)
     queries = rng.integers(0, 256, (5, size)).astype(np.uint8)
@@ -78,7 +78,7 @@ def test_distances_of_empty_arrays() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_cosine_marks_vectors_whose_length_is_out_of_bounds(kind: Any) -> None:
+def test_cosine_marks_vectors_with_length_out_of_bounds(kind: Any) -> None:
     vectors = np.ones((70, 9), kind)
     vectors[[3, 40, 69]] = [[1e-30], [0], [np.nan]]
     vectors[33] = 1e30

@@ -93,7 +93,7 @@ def test_hnsw_build_refuses_rows_that_do_not_fit() -> None:
         grown(rows, [0, 0], 4, 8, 3)
 
 
-def test_workers_are_those_there_are() -> None:
+def test_hnsw_build_refuses_unknown_workers() -> None:
     rows, levels, starts = np.zeros((2, 64), np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.int64)
     lower = np.zeros(2, np.int32), np.zeros((2, 8), np.int32), np.zeros((2, 8), np.float32)
     upper = np.zeros(1, np.int32), np.zeros((1, 4), np.int32), np.zeros((1, 4), np.float32)
@@ -142,7 +142,7 @@ def plain_twin(rows: np.ndarray, m: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("width", "m"), [(2, 2), (2, 5), (16, 6), (16, 8)])
-def test_neighbours_are_those_of_a_plain_twin(width: int, m: int) -> None:
+def test_hnsw_neighbours_equal_a_plain_twin(width: int, m: int) -> None:
     rng = np.random.default_rng(m)
     rows = np.zeros((400, 16), np.float32)
     rows[:, :width] = rng.integers(0, 700, (400, width))
@@ -152,7 +152,7 @@ def test_neighbours_are_those_of_a_plain_twin(width: int, m: int) -> None:
     assert found == plain_twin(rows, m)
 
 
-def test_all_of_one_place() -> None:
+def test_hnsw_build_of_equal_rows() -> None:
     rows = np.ones((300, 16), np.float32)
     counts, nodes, far, *_ = grown(rows, np.zeros(300, np.uint8), 4, 20)
     assert counts.min() > 0

@@ -1,4 +1,4 @@
-"""Graphs whose equal rows hang on the first of them, and whose nodes all can be reached."""
+"""Graphs with equal rows linked to the first of them, and all nodes reachable."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_first_of_equal_rows(count: int) -> None:
     assert firsts_of(codes, CODE_SQUARES) == twin(codes)
 
 
-def test_numbers_that_add_nothing_are_equal() -> None:
+def test_hnsw_equal_rows_ignore_vanishing_differences() -> None:
     rows = np.zeros((6, 16), np.float32)
     rows[:, 3] = [0, -0.0, 1e-30, -1e-30, 1e-20, np.nan]
     assert firsts_of(rows.copy(), SQUARES) == [0, 0, 0, 0, 4, 5]
@@ -109,7 +109,7 @@ def test_random_graphs_are_connected_both_ways(most: int, kind: int) -> None:
         check(rows, found, far, most)
 
 
-def test_link_that_finds_no_slot_is_one_of_an_equal_row() -> None:
+def test_hnsw_link_without_free_slot_goes_to_an_equal_row() -> None:
     """Row 0 has two slots, and five rows are linked with it that it is not linked with."""
     rows = np.zeros((9, 16), np.float32)
     rows[1:8, 0] = range(1, 8)
@@ -120,7 +120,7 @@ def test_link_that_finds_no_slot_is_one_of_an_equal_row() -> None:
     check(rows, found, far, 6)
 
 
-def test_arrays_that_do_not_fit() -> None:
+def test_hnsw_reach_refuses_wrong_arrays() -> None:
     rows = np.zeros((3, 64), np.uint8)
     firsts, counts = np.zeros(3, np.int32), np.zeros(3, np.int32)
     nodes, far = np.zeros((3, 4), np.int32), np.zeros((3, 4), np.float32)

@@ -45,7 +45,7 @@ def walked(
     return sorted(found.tolist())
 
 
-def test_walks_along_a_line() -> None:
+def test_hnsw_walk_along_a_line() -> None:
     line = np.arange(50.0)
     near = [[at for at in (number - 1, number + 1) if 0 <= at < 50] for number in range(50)]
     plain = graph_of(near)
@@ -58,7 +58,7 @@ def test_walks_along_a_line() -> None:
     assert walked(line, 26.0, skipping, 20, 2, passing) == [20, 30]
 
 
-def test_walks_past_a_hundred_neighbours() -> None:
+def test_hnsw_walk_past_a_hundred_neighbours() -> None:
     line = np.arange(200.0)
     everyone = list(range(200))
     star = graph_of([everyone, *([0, 0] for _ in everyone[1:])])
@@ -71,11 +71,11 @@ def test_walks_past_a_hundred_neighbours() -> None:
     assert walked(line, 150.25, flat, 0, 2) == [0, 150]
 
 
-def test_a_walk_stays_where_there_is_no_way() -> None:
+def test_hnsw_walk_skips_unreachable_nodes() -> None:
     assert walked(np.arange(3.0), 2.0, graph_of([[1], [0], []]), 0, 3) == [0, 1]
 
 
-def test_graphs_that_cannot_be_walked() -> None:
+def test_hnsw_graphs_with_invalid_links_are_refused() -> None:
     good = graph_of([[1], [0], [0]], {0: [2], 2: [0]})
     check_graph(3, *_arrays(good), 0)
     bad = [
@@ -101,7 +101,7 @@ def test_graphs_that_cannot_be_walked() -> None:
         check_graph(3, *_arrays(good), 3)
 
 
-def test_walks_that_do_not_fit_are_refused() -> None:
+def test_hnsw_walk_refuses_wrong_arrays() -> None:
     rows, query = np.zeros((2, 8), np.uint8), np.zeros((1, 8), np.uint8)
     graph = _arrays(graph_of([[1], [0]]))
     nodes, out, counts = np.empty((1, 2), np.uint32), np.empty((1, 2), np.float32), np.zeros(1, int)
@@ -124,7 +124,7 @@ def test_walks_that_do_not_fit_are_refused() -> None:
         walk_graph(4, rows[:1].copy(), query, *graph, 0, None, nodes, out, counts)
 
 
-def test_a_walk_knows_nothing_of_those_before_it() -> None:
+def test_hnsw_walks_are_independent() -> None:
     rng = np.random.default_rng(3)
     line, queries = np.arange(300.0, dtype=np.float32), rng.uniform(0, 300, 600)
     near = graph_of(

@@ -40,7 +40,7 @@ def turned_plainly(vectors: Floats, flips: Floats) -> npt.NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("width", [1, 2, 6, 8, 24, 104, 128])
-def test_turned_vectors(width: int) -> None:
+def test_rabit_rotation_equals_the_twin(width: int) -> None:
     rng = np.random.default_rng(width)
     vectors = rng.normal(size=(5, width)).astype(np.float32)
     flips = rng.choice([-1, 1], (4, width)).astype(np.float32)
@@ -144,7 +144,7 @@ def test_rabit_distances_of_queries_and_centroids(width: int, is_by_residual: bo
         ("apart", np.zeros((1, 3), np.float32), "as many values"),
     ],
 )
-def test_pairs_that_do_not_fit_are_refused(name: str, value: Any, why: str) -> None:
+def test_rabit_pairs_with_wrong_arrays_are_refused(name: str, value: Any, why: str) -> None:
     good: dict[str, Any] = {
         "queries": np.zeros((3, 8), np.float32),
         "centroids": np.zeros((2, 8), np.float32),
@@ -255,7 +255,7 @@ def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
 @pytest.mark.parametrize("width", [8, 72, 128])
 @pytest.mark.parametrize("bits", [0, 4])
 @pytest.mark.parametrize("most", [5, 200])
-def test_rabit_queries_together_find_like_single_ones(width: int, bits: int, most: int) -> None:
+def test_rabit_queries_in_a_batch_equal_single_queries(width: int, bits: int, most: int) -> None:
     """Pairs of partitions in any order, each query's own together."""
     parts = [Rows(count, width, bits) for count in (40, 0, 97, 33)]
     turned, order = parts[0].turned, [2, 0, 1, 3, 0, 3, 2, 1]
@@ -285,7 +285,7 @@ def test_rabit_queries_together_find_like_single_ones(width: int, bits: int, mos
         assert np.array_equal(all_found[1], other[1])
 
 
-def test_rows_beyond_their_error_are_left_out() -> None:
+def test_rabit_skips_rows_beyond_their_error_bound() -> None:
     """A heap that the first partition filled says what is left out of the second."""
     near, far = Rows(64, 128, 4), Rows(500, 128, 4)
     far.factors[0] += 1e4  # as far as signs say
@@ -312,7 +312,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
     assert (heaps[1] < 64).all()
 
 
-def test_rows_beyond_the_nearest_of_their_own_partition_are_left_out() -> None:
+def test_rabit_skips_rows_beyond_the_nearest_of_their_partition() -> None:
     rows = Rows(100, 128, 4)
     rows.factors[4], rows.apart[:] = 1, 1
     rows.factors[0, 20:] += 1e4  # as far as signs say
@@ -322,7 +322,7 @@ def test_rows_beyond_the_nearest_of_their_own_partition_are_left_out() -> None:
     assert not np.isfinite(found[:, 20:]).any()
 
 
-def test_further_bits_that_say_less_than_signs() -> None:
+def test_rabit_estimates_with_nan_in_further_bits_keep_other_rows() -> None:
     """Rows that are at no distance leave their places to those that signs and errors would leave out."""
     rows = Rows(100, 128, 4)
     rows.factors[4] = 0
@@ -335,7 +335,7 @@ def test_further_bits_that_say_less_than_signs() -> None:
     assert (np.isfinite(rows.estimated(10)).sum(axis=1) == 10).all()
 
 
-def test_numbers_that_are_none() -> None:
+def test_rabit_estimates_with_nan_and_infinity() -> None:
     """NaN is left out, and what is no number in one row or query is so in no other."""
     rows = Rows(64, 16, 4)
     exact = rows.exact()
@@ -349,7 +349,7 @@ def test_numbers_that_are_none() -> None:
     np.testing.assert_allclose(found[::2, others], exact[::2, others], 1e-5, 1e-3)
 
 
-def test_arrays_that_do_not_fit_are_refused() -> None:
+def test_rabit_tables_with_wrong_arrays_are_refused() -> None:
     floats, flips = np.zeros((2, 6), np.float32), np.ones((4, 6), np.float32)
     for vectors, given in (
         (floats, flips[:3]),
@@ -408,7 +408,9 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("counts", (2,), "a heap has"),
     ],
 )
-def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], why: str) -> None:
+def test_rabit_codes_of_wrong_shape_are_refused(
+    name: str, shape: tuple[int, ...], why: str
+) -> None:
     good: dict[str, Any] = {
         "signs": np.zeros((40, 2), np.uint8),
         "rest": np.zeros((40, stored_width(16, 4)), np.uint8),

@@ -145,7 +145,9 @@ def rows_cut(codes: Array, numbers: Array, made: Array | None) -> CodeRows:
 )
 @pytest.mark.parametrize("width", [1, 3, 16, 17, 128, 1030])
 @pytest.mark.parametrize("most", [1, 10, 300])
-def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, most: int) -> None:
+def test_nearest_rows_with_uint8_bounds_equal_full_distances(
+    kind: int, how: str, width: int, most: int
+) -> None:
     rng = np.random.default_rng([width, most])
     sizes = [63, 64, 300, 0, 900] if width > 500 else [63, 64, 300, 0, 2500]
     asked = Asked(rng, sizes, queries=40, heaps=40, most=most)
@@ -207,7 +209,7 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
         ("borders", np.array([0, 2]), "some of the pairs"),
     ],
 )
-def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: str) -> None:
+def test_row_partitions_with_wrong_arrays_are_refused(name: str, value: object, why: str) -> None:
     good: dict[str, Any] = {
         "kind": 0,
         "codes": np.zeros((5, 8), np.uint8),
@@ -257,7 +259,7 @@ def test_cut_rows_refuse_buffers_of_wrong_size() -> None:
     assert cut_rows(bytes_of(values), np.empty(size, np.uint8))
 
 
-def test_long_codes_do_not_overflow() -> None:
+def test_row_distances_of_long_codes_do_not_overflow() -> None:
     rows = np.full((1, 100_000), 255, np.uint8)
     out = np.empty((1, 1), np.float32)
     row_distances(4, rows, np.zeros((1, 100_000), np.uint8), out)
@@ -279,7 +281,7 @@ def test_squares_of_codes_are_exact(width: int, count: int, asked: int) -> None:
     assert out.tolist() == (apart**2).sum(axis=2).astype(np.float32).tolist()
 
 
-def test_arrays_that_do_not_fit_are_refused() -> None:
+def test_row_distances_with_wrong_arrays_are_refused() -> None:
     rows, query = np.zeros((2, 8), np.uint8), np.zeros(8, np.uint8)
     out = np.empty(2, np.float32)
     one = out[None]

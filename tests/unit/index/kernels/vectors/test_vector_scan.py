@@ -1,4 +1,4 @@
-"""Tables of words, sums of what they say, and heaps, beside plain twins; arguments that are refused."""
+"""Tables of words, their sums, and heaps, beside plain twins; arguments that are refused."""
 
 from __future__ import annotations
 
@@ -78,9 +78,7 @@ def summed(tables: Floats, codes: npt.NDArray[np.uint8], start: float) -> Floats
 @pytest.mark.parametrize("many", [1, 4, 16, 300])
 @pytest.mark.parametrize("products", [True, False])
 @pytest.mark.parametrize("most", [1, 10, 300])
-def test_no_words_are_left_out_that_are_near(
-    how: str, many: int, products: bool, most: int
-) -> None:
+def test_nearest_words_equal_full_distances(how: str, many: int, products: bool, most: int) -> None:
     rng = np.random.default_rng([many, most])
     words = rng.normal(size=(many, 3, 256)).astype(np.float32)
     vectors = rng.normal(size=(4, many * 3)).astype(np.float32)
@@ -124,7 +122,9 @@ def test_no_words_are_left_out_that_are_near(
     st.integers(1, 70),
     st.randoms(use_true_random=False),
 )
-def test_the_nearest_are_kept(distances: list[float], most: int, step: int, rng: object) -> None:
+def test_heaps_hold_the_nearest_rows(
+    distances: list[float], most: int, step: int, rng: object
+) -> None:
     rows = list(range(len(distances)))
     rng.shuffle(rows)  # type: ignore[attr-defined]
     passing = [row % 3 != 1 for row in rows]
@@ -157,7 +157,7 @@ def test_the_nearest_are_kept(distances: list[float], most: int, step: int, rng:
         assert list(zip(*its, strict=True)) == right
 
 
-def test_arrays_that_do_not_fit_are_refused() -> None:
+def test_heaps_and_word_tables_with_wrong_arrays_are_refused() -> None:
     one, row, none = np.zeros((1, 1), np.float32), np.zeros(1, np.uint64), np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="a heap"):
         keep_nearest(one[:, :0], row[None, :0], none, none, one, row, None)
@@ -229,7 +229,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("best", np.zeros((1, 0), np.float32), "a heap"),
     ],
 )
-def test_words_that_do_not_fit_are_refused(name: str, value: object, why: str) -> None:
+def test_keep_words_with_wrong_arrays_is_refused(name: str, value: object, why: str) -> None:
     good: dict[str, object] = {
         "parts": [np.zeros((2, 5), np.uint8)],
         "rows": [np.zeros(5, np.uint64)],

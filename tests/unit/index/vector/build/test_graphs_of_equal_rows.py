@@ -147,7 +147,7 @@ def test_wide_graph_search_finds_all_rows_of_replaced_vectors(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
-def test_graph_search_finds_each_row_beside_equal_ones(tmp_path: Path, kind: str) -> None:
+def test_graph_search_finds_distinct_rows_beside_equal_rows(tmp_path: Path, kind: str) -> None:
     vectors = np.concatenate([five_distinct()[:300], normal(3, 300)])
     ds = indexed(tmp_path, vectors, kind, "l2")
     for row in range(300, 600, 20):

@@ -81,7 +81,7 @@ def test_scalars_between_the_bounds_of_all(tmp_path: Path) -> None:
         assert wrong.max(initial=0) < 1.6 * step
 
 
-def test_rows_that_are_there_yet(tmp_path: Path) -> None:
+def test_merge_removes_rows_that_no_longer_exist(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path)
     words = np.random.default_rng(0).normal(size=(2, 256, 2)).astype(np.float32)
     for settings in (

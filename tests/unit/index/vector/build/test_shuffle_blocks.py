@@ -25,7 +25,7 @@ def values(rows: np.ndarray) -> Values:
     return Values(column, rows.astype(np.uint64))
 
 
-def test_blocks_come_before_all_is_read() -> None:
+def test_shuffle_blocks_are_produced_while_reading() -> None:
     read = 0
 
     def parts() -> Iterator[Values]:

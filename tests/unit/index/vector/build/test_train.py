@@ -1,4 +1,4 @@
-"""Training on a sample: how large it is, and what is told of it."""
+"""Training on a sample: its size, and progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_sample_has_a_bound(floats: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "sub_vectors"), [("IVF_PQ", 4), ("IVF_FLAT", 0)])
-def test_rounds_are_told_by_stages(kind: str, sub_vectors: int) -> None:
+def test_training_reports_rounds_by_stage(kind: str, sub_vectors: int) -> None:
     sample = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
     settings = VectorSettings(kind, num_partitions=3, sub_vectors=sub_vectors, max_iters=30)
     told: list[tuple[str, int]] = []

@@ -97,7 +97,7 @@ def test_vectors_of_cosine_have_length_one() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7])
-def test_unpacked_is_what_was_packed(rows: int) -> None:
+def test_pq_codes_pack_and_unpack_round_trip(rows: int) -> None:
     model = product(L2, 8)
     plain = Model(replace(model.settings, is_plain=True), CENTROIDS, model.codebook)
     codes = np.random.default_rng(0).integers(0, 256, (rows, 2), np.uint8)

@@ -36,7 +36,7 @@ def packed_plainly(rows: Bytes) -> Bytes:
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 63, 64, 100])
 @pytest.mark.parametrize("width", [1, 3, 8, 9])
-def test_signs(count: int, width: int) -> None:
+def test_rq_signs_pack_and_unpack_round_trip(count: int, width: int) -> None:
     rows = np.random.default_rng(count).integers(0, 256, (count, width), np.uint8)
     stored = packed_signs(rows)
     assert stored.tolist() == packed_plainly(rows).tolist()
@@ -65,7 +65,7 @@ def bit_of(bits: int, plane: int, dimension: int) -> int:
 
 @pytest.mark.parametrize("bits", range(1, 9))
 @pytest.mark.parametrize("dimension", [8, 64, 72, 128])
-def test_further_bits(bits: int, dimension: int) -> None:
+def test_rq_further_bits_are_stored_in_blocks(bits: int, dimension: int) -> None:
     codes = np.random.default_rng(bits).integers(0, 1 << bits, (5, dimension), np.uint8)
     blocks = -(-dimension // 64)
     stored = np.zeros((5, blocks * 64 * bits), np.uint8)
@@ -80,7 +80,7 @@ def test_further_bits(bits: int, dimension: int) -> None:
     assert from_stream(stream, bits, dimension).tolist() == codes.tolist()
 
 
-def test_a_turned_vector() -> None:
+def test_rq_rotation_of_one_vector() -> None:
     """Reference index-vector, 9.4."""
     signs = np.array([0x03, 0x55, 0xF0, 0x99], np.uint8)
     query = np.array([[1, 0, -1, 0.5, 0, 0.25, -0.5, 1]], np.float32)
@@ -89,7 +89,7 @@ def test_a_turned_vector() -> None:
 
 
 @pytest.mark.parametrize("dimension", [8, 16, 24, 40, 64, 72, 104, 128])
-def test_turns_keep_distances(dimension: int) -> None:
+def test_rq_rotation_preserves_inner_products(dimension: int) -> None:
     rng = np.random.default_rng(dimension)
     signs = rng.integers(0, 256, 4 * dimension // 8, np.uint8)
     vectors = rng.normal(size=(6, dimension)).astype(np.float32)

@@ -31,7 +31,7 @@ def coded(metric: Metric, bits: int) -> list[np.ndarray]:
     return list(coder(metric, bits).encode(rows, np.zeros(36, np.int32)))
 
 
-def test_rotation() -> None:
+def test_rq_rotation_of_reference_vectors() -> None:
     query = np.array([[1, 0, -1, 0.5, 0, 0.25, -0.5, 1]], np.float32)
     assert np.allclose(rotated(query, SIGNS), [[-1, 0.5, -1, 0, 0.5, -1, 0, -0.25]], atol=1e-6)
     found = rotated(ROWS[:1] - CENTROID, SIGNS)
@@ -40,14 +40,14 @@ def test_rotation() -> None:
 
 
 @pytest.mark.parametrize("dim", [8, 24, 40, 64, 72, 128])
-def test_rotations_keep_lengths(dim: int) -> None:
+def test_rq_rotation_preserves_lengths(dim: int) -> None:
     rng = np.random.default_rng(dim)
     rows = rng.normal(size=(5, dim)).astype(np.float32)
     found = rotated(rows, rng.bytes(4 * dim // 8))
     assert np.allclose((found**2).sum(axis=1), (rows**2).sum(axis=1), rtol=1e-4)
 
 
-def test_three_bits() -> None:
+def test_rq_codes_of_three_bits_equal_pylance() -> None:
     signs, add, scale, error, sizes, add_more, scale_more = coded(L2, 3)
     assert packed_signs(signs).tobytes() == STORED
     assert np.allclose(add[[0, 1, 35]], [3.709239, 6.325, 4.875])
@@ -58,7 +58,7 @@ def test_three_bits() -> None:
     assert np.allclose(scale_more[[0, 1]], [-0.8504674, -0.9324324])
 
 
-def test_one_bit_of_dot() -> None:
+def test_rq_codes_of_one_bit_by_dot_equal_pylance() -> None:
     found = coded(DOT, 1)
     assert len(found) == 4
     assert np.allclose(found[1][[0, 1, 35]], [0.69836944, 1.0375, 1.0625])
@@ -66,7 +66,7 @@ def test_one_bit_of_dot() -> None:
     assert np.allclose(found[3][[0, 1, 35]], [1.0504227, 1.0041023, 0.80734497])
 
 
-def test_six_bits_of_cosine() -> None:
+def test_rq_codes_of_six_bits_by_cosine_equal_pylance() -> None:
     signs, add, scale, error, *_ = coded(COSINE, 6)
     assert signs.shape == (36, 1)
     assert np.allclose([add[0], scale[0], error[0]], [0.6095955, -2.1433179, 1.1269432])
@@ -75,7 +75,7 @@ def test_six_bits_of_cosine() -> None:
     assert blocked(sizes, 5).tobytes().hex() == expected
 
 
-def test_zeros() -> None:
+def test_rq_codes_of_the_centroid_are_finite() -> None:
     found = coder(L2, 5).encode(CENTROID, np.zeros(1, np.int32))
     assert [each.tolist() for each in found[1:4]] == [[0], [0], [0]]
     assert all(np.isfinite(each).all() for each in found)

@@ -15,7 +15,9 @@ ROWS, WIDTH, QUERIES, NEAR = 5000, 24, 40, 5
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 @pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
-def test_queries_at_once_find_what_each_finds(tmp_path: Path, kind: str, metric: str) -> None:
+def test_graph_queries_in_a_batch_equal_single_queries(
+    tmp_path: Path, kind: str, metric: str
+) -> None:
     rng = np.random.default_rng(7)
     vectors = rng.normal(size=(ROWS, WIDTH)).astype(np.float32)
     queries = rng.normal(size=(QUERIES, WIDTH)).astype(np.float32)

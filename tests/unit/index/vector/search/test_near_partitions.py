@@ -11,7 +11,7 @@ from pennon.index.vector.search.ivf import IvfIndex
 
 
 @pytest.mark.parametrize("spoiled", [0, 30, 395])
-def test_cut_centroids_say_what_all_distances_do(spoiled: int) -> None:
+def test_near_partitions_with_uint8_bounds_equal_full_distances(spoiled: int) -> None:
     rng = np.random.default_rng(spoiled)
     centroids = rng.normal(size=(400, 32)).astype(np.float32)
     centroids[rng.permutation(400)[:spoiled]] = np.nan

@@ -1,4 +1,4 @@
-"""The nearest rows, whatever the blocks that they come in."""
+"""The nearest rows, for any split into blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pennon.index.vector.search.top_k import Best, Neighbours, nearest_of
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_as_a_sort_of_all(seed: int) -> None:
+def test_top_k_equals_a_full_sort(seed: int) -> None:
     rng = np.random.default_rng(seed)
     queries, rows, k = int(rng.integers(1, 5)), int(rng.integers(0, 400)), int(rng.integers(1, 30))
     found = rng.integers(0, rng.choice([3, 50, 10**6]), (queries, rows)).astype(np.float32)
@@ -35,7 +35,7 @@ def test_as_a_sort_of_all(seed: int) -> None:
             assert best.bounds[query] == expected[-1][0]
 
 
-def test_of_equal_rows_the_first_ids_are_kept_and_not_all_are_held() -> None:
+def test_top_k_of_equal_distances_has_the_first_ids_and_bounded_memory() -> None:
     best = Best(1, 3)
     ids = np.arange(100_000, dtype=np.uint64)
     for part in np.split(ids[::-1], 100):
@@ -47,7 +47,7 @@ def test_of_equal_rows_the_first_ids_are_kept_and_not_all_are_held() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rows_that_come_in_order_and_others(seed: int) -> None:
+def test_top_k_of_rows_in_any_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count, k = int(rng.integers(0, 60)), int(rng.integers(0, 12))
     queries = rng.integers(0, 6, count)

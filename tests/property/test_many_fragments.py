@@ -180,7 +180,7 @@ def _choices(world: World, shown: list[str]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 @each_seed(2)
-def test_scan_of_many_fragments_gives_what_each_gives(
+def test_scan_of_many_fragments_equals_scans_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, stable: bool, seed: int
 ) -> None:
     monkeypatch.setattr(join_tasks, "SMALL_ROWS", 1000 if seed else 1 << 17)

@@ -60,7 +60,7 @@ def test_large_fragment_between_small_ones_keeps_the_order(tmp_path: Path) -> No
     assert pa.Table.from_batches(table.to_batches()).equals(each)
 
 
-def test_tasks_between_which_rows_are_left_out_are_not_joined(tmp_path: Path) -> None:
+def test_tasks_with_rows_between_them_stay_apart(tmp_path: Path) -> None:
     _write(tmp_path / "t", 4)
     snapshot = _snapshot(tmp_path / "t")
     tasks = tuple(plan_tasks(snapshot, offset=5, limit=2 * ROWS))

@@ -7,7 +7,7 @@ Tables with stable row ids note of each row the version that made it and the ver
     deleted     the row's id is in version begin, and not in version end
 
 Inserted and updated rows are a query with a task for each fragment: it pickles, and any of its tasks may run by
-itself.
+itself.  Deleted rows are looked for only in fragments whose rows differ between the two versions.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from pennon.scan.plan.query import (
 from pennon.scan.projection import MetaColumn
 from pennon.scan.run.filter import read_query, read_query_batches
 from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.row_ids import RowIds
 
 ROW_ID: Final = MetaColumn.ROW_ID.value
@@ -79,10 +81,23 @@ def deleted_row_ids(before: Snapshot, after: Snapshot) -> RowIds:
             version = each.manifest.version
             message = f"deleted row ids need stable row ids, which version {version} does not have"
             raise ArgumentError(message)
-    return np.setdiff1d(_row_ids(before), _row_ids(after), assume_unique=True)
+    gone = _row_ids(before, changed_fragments(before.manifest, after.manifest))
+    there = _row_ids(after, changed_fragments(after.manifest, before.manifest))
+    return np.setdiff1d(gone, there, assume_unique=True)
 
 
-def _row_ids(snapshot: Snapshot) -> RowIds:
-    query = plan_query(bind_query(snapshot, ScanOptions((ROW_ID,))))
+def changed_fragments(manifest: Manifest, other: Manifest) -> tuple[Fragment, ...]:
+    """Return the fragments of a version whose live rows another version does not have in the same place."""
+    same = {_rows_of(each) for each in other.fragments}
+    return tuple(each for each in manifest.fragments if _rows_of(each) not in same)
+
+
+def _rows_of(fragment: Fragment) -> tuple[object, ...]:
+    """Return what tells the live rows of a fragment: their ids, and which of them are deleted."""
+    return fragment.id, fragment.physical_rows, fragment.row_ids, fragment.deletion_file
+
+
+def _row_ids(snapshot: Snapshot, fragments: tuple[Fragment, ...]) -> RowIds:
+    query = plan_query(bind_query(snapshot, ScanOptions((ROW_ID,))), fragments)
     ids: RowIds = read_query(query).column(0).to_numpy()
     return ids

@@ -13,6 +13,7 @@ import pennon
 from pennon.errors import ArgumentError
 from pennon.scan.changes import (
     VersionRange,
+    changed_fragments,
     deleted_row_ids,
     plan_inserted_rows,
     plan_updated_rows,
@@ -85,6 +86,16 @@ def test_deleted_row_ids_leave_out_rows_that_compaction_moved(tmp_path: Path) ->
     table.delete("a = 7")
     before, after = _snapshot(tmp_path / "t", 5), _snapshot(tmp_path / "t", table.version)
     assert deleted_row_ids(before, after).tolist() == [7]
+
+
+def test_changed_fragments_are_those_whose_rows_differ(tmp_path: Path) -> None:
+    table = _history(str(tmp_path / "t"))
+    table.add_columns({"b": "a + 1"})
+    added = _snapshot(tmp_path / "t", table.version).manifest
+    before, deleted = (_snapshot(tmp_path / "t", version).manifest for version in (2, 3))
+    assert [each.id for each in changed_fragments(before, deleted)] == [1]
+    assert [each.id for each in changed_fragments(deleted, before)] == [1]
+    assert not changed_fragments(_snapshot(tmp_path / "t", 5).manifest, added)
 
 
 def test_deleted_row_ids_without_stable_ids_are_refused(tmp_path: Path) -> None:

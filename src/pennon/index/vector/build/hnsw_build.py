@@ -24,7 +24,7 @@ from pennon.index.kernels.vectors.hnsw_reach import connect_graph, first_equal_r
 from pennon.index.vector.file_settings import json_text
 from pennon.index.vector.kmeans import BLOCK_ROWS
 from pennon.index.vector.model import Coded, Model
-from pennon.index.vector.quantizers.coders import ScalarCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.rows import Floats, Matrix, as_floats
 from pennon.index.vector.settings import Graph
 

@@ -14,8 +14,10 @@ from pennon.core.units import MIB
 from pennon.index.base import Values
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, NearestCentroids
 from pennon.index.vector.model import Coded, Coder, Model
-from pennon.index.vector.quantizers.coders import FlatCoder, ProductCoder, ScalarCoder
-from pennon.index.vector.quantizers.rq_rotation import RabitCoder
+from pennon.index.vector.quantizers.flat import FlatCoder
+from pennon.index.vector.quantizers.pq import ProductCoder
+from pennon.index.vector.quantizers.rq import RabitCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.rows import as_floats, usable
 
 _AHEAD = 64 * MIB

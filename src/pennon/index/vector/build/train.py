@@ -12,7 +12,7 @@ from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Trained, k_means
 from pennon.index.vector.model import Model
-from pennon.index.vector.quantizers.coders import coded_part
+from pennon.index.vector.quantizers.pq import coded_part
 from pennon.index.vector.rows import Floats, Matrix, as_floats, of_bits
 from pennon.index.vector.settings import VectorSettings
 

@@ -33,7 +33,7 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import paths_of
 from pennon.index.files import watched
 from pennon.index.row_set import Numbers
-from pennon.scan.metrics import Meter, ScanReport
+from pennon.scan.metrics import Meter
 from pennon.scan.plan.query import (
     BoundQuery,
     ScanOptions,
@@ -49,6 +49,7 @@ from pennon.scan.read.arrays import int64_array
 from pennon.scan.read.compute import inputs_of, rows_at_once
 from pennon.scan.read.execute import Scan
 from pennon.scan.run.explain import analyzed, index_metrics, metrics
+from pennon.scan.run.page_scan import measured
 from pennon.scan.run.plan_steps import Filter, Limit, Plan, ReadFound, Sort, chained
 from pennon.scan.run.sort import sort_rows, take_rows, take_stored, with_sort_keys
 from pennon.scan.run.take import take_addresses, take_batches
@@ -254,16 +255,15 @@ class Answer(Generic[SourceT]):
 
     def _reported(self, work: Callable[[Answer[SourceT]], T]) -> T:
         """Do some work, and tell the callback, if there is one, what it read."""
-        report = self._options.report
-        if report is None:
+        snapshot, report = measured(self._snapshot, self._options)
+        if snapshot is self._snapshot:
             return work(self)
-        meter = Meter(self._snapshot.store.limits, remembers=True)
-        metered = self._metered(meter)
-        with ScanReport(meter, report).of_search():
-            return work(metered)
+        answer = self._over(snapshot)
+        with report, watched(snapshot.meter):
+            return work(answer)
 
-    def _metered(self, meter: Meter) -> Answer[SourceT]:
-        return Answer(self._snapshot.metered(meter), self._options, self._source_of)
+    def _over(self, snapshot: Snapshot) -> Answer[SourceT]:
+        return Answer(snapshot, self._options, self._source_of)
 
     def plan(self, uri: str) -> Plan:
         """Return the plan."""
@@ -291,7 +291,7 @@ class Answer(Generic[SourceT]):
         meter = Meter(self._snapshot.store.limits)
         began = time.perf_counter()
         with watched(meter):
-            found = self._metered(meter)
+            found = self._over(self._snapshot.metered(meter))
             rows = len(found.found()) if counts else found.rows(found.found()).num_rows
         seconds = time.perf_counter() - began
         plan = replace(self.plan(uri), metrics=metrics(meter))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.file import DataFile
-from pennon.index.files import Remember, watched
+from pennon.index.files import Remember
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader, ReaderAround
@@ -187,12 +186,6 @@ class ScanReport:
 
     meter: Meter
     callback: Callable[[ScanStatistics], object]
-
-    @contextmanager
-    def of_search(self) -> Iterator[None]:
-        """Report behind a search: what it reads of indices is counted, too."""
-        with self, watched(self.meter):
-            yield
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class PageScan:
     def read(self) -> pa.Table:
         """See `BoundScan.read`."""
         query, report = self._planned(self.query)
-        with report or nullcontext():
+        with report:
             return read_in_order(query) if query.orderings else read_query(query)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -82,7 +82,7 @@ class PageScan:
         rows = batch_rows(query, self._options)
         batches = self._batches(query, rows)
         found = rebatch(batches, rows) if self._options.strict_batch_size else batches
-        return found if report is None else _reported(found, report)
+        return found if self._options.report is None else _within(report, found)
 
     def _batches(self, query: BoundQuery, rows: int) -> Iterator[pa.RecordBatch]:
         options = self._options
@@ -97,7 +97,7 @@ class PageScan:
         if self._options.report is None:
             return count_rows(self._unordered, self._options.fragments)
         query, report = self._planned(self._unordered)
-        with report or nullcontext():
+        with report:
             return count_query(query)
 
     def explain(self, uri: str, *, verbose: bool) -> str:
@@ -121,17 +121,28 @@ class PageScan:
     def _unordered(self) -> BoundQuery:
         return replace(self.query, orderings=()) if self.query.orderings else self.query
 
-    def _planned(self, query: BoundQuery) -> tuple[BoundQuery, ScanReport | None]:
-        """Return a query with its tasks, and what tells the callback, if there is one, what it read."""
-        options = self._options
-        if options.report is None:
-            return plan_query(query, options.fragments), None
-        meter = Meter(query.snapshot.store.limits, remembers=True)
-        planned = plan_query(query.metered(meter), options.fragments)
-        return planned, ScanReport(meter, options.report)
+    def _planned(self, query: BoundQuery) -> tuple[BoundQuery, AbstractContextManager[object]]:
+        """Return a query with its tasks, and the block to run it in: see `measured`."""
+        snapshot, report = measured(query.snapshot, self._options)
+        return plan_query(query.reading(snapshot), self._options.fragments), report
 
 
-def _reported(batches: Iterable[pa.RecordBatch], report: ScanReport) -> Iterator[pa.RecordBatch]:
-    """Yield batches, and report behind the last one."""
-    with report:
+def measured(
+    snapshot: Snapshot, options: ScanOptions
+) -> tuple[Snapshot, AbstractContextManager[object]]:
+    """Return the snapshot that a scan reads, and the block to run it in, which tells the callback what was read.
+
+    Without a callback this is the snapshot that was given, and a block that does nothing.
+    """
+    if options.report is None:
+        return snapshot, nullcontext()
+    meter = Meter(snapshot.store.limits, remembers=True)
+    return snapshot.metered(meter), ScanReport(meter, options.report)
+
+
+def _within(
+    block: AbstractContextManager[object], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches in a block."""
+    with block:
         yield from batches

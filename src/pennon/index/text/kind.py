@@ -25,7 +25,7 @@ KIND: Final = ScalarKind(
     user_names=("INVERTED", "FTS"),
     names_rows_by=RowNames.ROW_IDS,
     reads=3,
-    writes=lazy("text.registry_entry", "version_of"),
+    writes=lazy("text.kind_parameters", "version_of"),
     open=lambda files, _: _open(files),
     answers=lambda *_: False,  # a search in text asks it, no filter
     rows_named=lazy("text.inverted", "rows_named"),
@@ -34,10 +34,10 @@ KIND: Final = ScalarKind(
     build=lazy("text.build", "write_inverted"),
     merge=lazy("text.merge", "rewrite_inverted"),
     parameters=Parameters(
-        check=lazy("text.registry_entry", "check_choices"),
+        check=lazy("text.kind_parameters", "check_choices"),
         of_files=lazy("text.merge", "inverted_parameters"),
-        of_details=lazy("text.registry_entry", "chosen_of"),
-        to_details=lazy("text.registry_entry", "details_of"),
-        name_ending=lazy("text.registry_entry", "name_ending"),
+        of_details=lazy("text.kind_parameters", "chosen_of"),
+        to_details=lazy("text.kind_parameters", "details_of"),
+        name_ending=lazy("text.kind_parameters", "name_ending"),
     ),
 )

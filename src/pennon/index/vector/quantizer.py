@@ -13,8 +13,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.files import IndexFile
 from pennon.index.kernels.vectors.hnsw_search import walk_graph
-from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_rows, row_distances
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
@@ -108,7 +108,7 @@ class Pairs:
 
     @property
     def as_one(self) -> WorkChunks:
-        """Return all pairs as one share of work."""
+        """Return all pairs as one chunk of work."""
         return WorkChunks(np.array([0, len(self.queries)]))
 
     @property
@@ -184,14 +184,14 @@ class PreparedScan(Protocol):
     """Pairs that are ready to be searched, by several threads at once."""
 
     @property
-    def share_pairs(self) -> int:
+    def chunk_pairs(self) -> int:
         """Return how many pairs are best searched at a time: to begin with some takes no time, or some."""
         ...
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these.
 
-        Shares of the pairs are taken until there are no more.
+        Chunks of the pairs are taken until there are no more.
         """
         ...
 
@@ -205,12 +205,12 @@ class RowQueries(QueryBatch, Protocol):
 
 
 class RowCodes:
-    """Codes row by row: ``rows`` are their bytes; ``cut``: of vectors that may be cut."""
+    """Codes row by row: ``rows`` are their bytes; ``bounds``: those of vectors that are worth it."""
 
-    __slots__ = ("_held", "cut", "rows")
+    __slots__ = ("_held", "bounds", "rows")
 
-    def __init__(self, rows: Bytes2D, cut: Uint8Bounds | None = None) -> None:
-        self.rows, self.cut = rows, cut
+    def __init__(self, rows: Bytes2D, bounds: Uint8Bounds | None = None) -> None:
+        self.rows, self.bounds = rows, bounds
         self._held: tuple[Numbers, CodeRows] | None = None
 
     def __len__(self) -> int:
@@ -219,21 +219,21 @@ class RowCodes:
     @property
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
-        return self.rows.nbytes + (0 if self.cut is None else self.cut.size_bytes)
+        return self.rows.nbytes + (0 if self.bounds is None else self.bounds.size_bytes)
 
     def of(self, numbers: Numbers, queries: int) -> CodeRows:
         """Return the rows as kernels take them, remembered: a partition has the same numbers at each search.
 
-        If so many queries are worth it, they are cut.
+        If so many queries are worth it, they are quantised.
         """
         held = self._held
         if held is None or held[0] is not numbers:
             self._held = held = numbers, CodeRows(self.rows, numbers)
         rows = held[1]
-        if self.cut is not None and not rows.is_cut:
-            made = self.cut.bytes_for(queries * len(self.rows))
+        if self.bounds is not None and not rows.has_bounds:
+            made = self.bounds.bytes_for(queries * len(self.rows))
             if made is not None:
-                rows.cut_to(made)
+                rows.take_bounds(made)
         return rows
 
     def at(self, places: Int64Array) -> RowCodes:
@@ -294,8 +294,8 @@ class PlainQueries:
     @property
     def order(self) -> ScanOrder:
         """See `QueryBatch.order`."""
-        is_cut = self.asked.kind in BOUNDED_KINDS
-        return ScanOrder.NEAREST_THEN_REST if is_cut else ScanOrder.PARTITIONS
+        is_bounded = self.asked.kind in BOUNDED_KINDS
+        return ScanOrder.NEAREST_THEN_REST if is_bounded else ScanOrder.PARTITIONS
 
     def prepare(self, pairs: Pairs) -> PreparedScan:
         """See `QueryBatch.prepare`."""
@@ -314,14 +314,14 @@ class PlainQueries:
 class _RowPairs:
     """Pairs of rows and queries that are the same for all partitions."""
 
-    share_pairs: ClassVar[int] = 1
+    chunk_pairs: ClassVar[int] = 1
 
     asked: EncodedQueries
     parts: RowParts
     places: Int64Array
     queries: Int64Array
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
         asked = self.asked
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
@@ -334,5 +334,5 @@ class _RowPairs:
             np.ascontiguousarray(starts),
             asked.factor,
             *heaps,
-            shares,
+            chunks,
         )

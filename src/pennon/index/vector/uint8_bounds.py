@@ -1,4 +1,4 @@
-"""Vectors of 32 bits cut to bytes, which say of most rows that they are too far away.
+"""Float32 vectors quantised to uint8, used as lower bounds to skip exact distances.
 
 They are a quarter of what the vectors take, and are made when these are asked again: a first query after a table was
 opened would wait for them in vain.
@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pennon.index.kernels.vectors.vector_rows import cut_bytes, cut_rows
+from pennon.index.kernels.vectors.vector_rows import bounds_bytes, quantise_rows
 
 _TIMES: Final = 2
-"""Rows that are compared so many times are cut."""
+"""Rows that are compared so many times are quantised."""
 
 
 class Uint8Bounds:
@@ -27,7 +27,7 @@ class Uint8Bounds:
         self._rows = rows
         self._bytes: npt.NDArray[np.uint8] | None = None
         self._compared, self._is_begun = 0, False
-        self.size_bytes = cut_bytes(len(rows), rows.shape[1] // 4)
+        self.size_bytes = bounds_bytes(len(rows), rows.shape[1] // 4)
         """How much memory they take, or will."""
 
     def bytes_for(self, compared: int) -> npt.NDArray[np.uint8] | None:
@@ -37,6 +37,6 @@ class Uint8Bounds:
             if self._compared >= _TIMES * len(self._rows):
                 self._is_begun = True  # other threads compare the rows as they are meanwhile
                 made = np.empty(self.size_bytes, np.uint8)
-                if self.size_bytes and cut_rows(self._rows, made):
+                if self.size_bytes and quantise_rows(self._rows, made):
                     self._bytes = made
         return self._bytes

@@ -210,8 +210,8 @@ def _search(
     count = wanted * _OVERFETCH if asked.column.is_multi else wanted
     may_be_any = rows.are_all
     while True:
-        allowed = None if may_be_any else lambda numbers: rows.see(numbers)[0]
-        found = segment.opened.search(comparison.queries[asks], count, probes, allowed)
+        prefilter = None if may_be_any else lambda numbers: rows.see(numbers)[0]
+        found = segment.opened.search(comparison.queries[asks], count, probes, prefilter)
         is_seen, addresses = rows.see(found.rows)
         are_seen = len(addresses) == len(is_seen)
         if may_be_any and not are_seen:  # rows of fragments that the index does not cover any more

@@ -60,9 +60,8 @@ class Flat:
         values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
-        is_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
-        is_cut = is_bounded and not by_rows
-        return RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
+        may_be_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
+        return RowCodes(rows, Uint8Bounds(rows) if may_be_bounded and not by_rows else None)
 
     def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""

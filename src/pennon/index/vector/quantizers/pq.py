@@ -24,8 +24,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.kmeans import Centroids, NearestCentroids
@@ -207,16 +207,16 @@ class _Queries:
 class _WordPairs:
     """Pairs of queries and partitions; some partitions share lookup tables."""
 
-    share_pairs: ClassVar[int] = 1024
+    chunk_pairs: ClassVar[int] = 1024
 
     quantizer: ProductQuantizer
     vectors: Floats
     pairs: Pairs
     codes: list[Bytes2D]
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
-        for start, end in shares:
+        for start, end in chunks:
             self.quantizer.keep(self.pairs.at(slice(start, end)), self.codes, self.vectors, heaps)
 
 

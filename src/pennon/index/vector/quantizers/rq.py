@@ -35,7 +35,7 @@ from pennon.index.kernels.vectors.rabit import (
     pairs_apart,
     sign_tables,
 )
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
@@ -214,14 +214,14 @@ class _Queries:
 class _TurnedPairs:
     """Pairs of queries that are turned."""
 
-    share_pairs: ClassVar[int] = 1
+    chunk_pairs: ClassVar[int] = 1
 
     turned: Turned
     pairs: Pairs
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
         queries = self.pairs.queries
         keep_estimates(
@@ -232,7 +232,7 @@ class _TurnedPairs:
             *self.turned,
             self.apart,
             *heaps,
-            shares,
+            chunks,
         )
 
 
@@ -240,16 +240,16 @@ class _TurnedPairs:
 class _PairsToTurn:
     """Pairs whose query is rotated, less the centroid, during the search."""
 
-    share_pairs: ClassVar[int] = 1024
+    chunk_pairs: ClassVar[int] = 1024
 
     asks: _Queries
     pairs: Pairs
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
-        for start, end in shares:
+        for start, end in chunks:
             some = self.pairs.at(slice(start, end))
             keep_estimates(
                 self.parts,

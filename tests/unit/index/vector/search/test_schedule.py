@@ -1,4 +1,4 @@
-"""Pairs by partition, and in two steps: whatever lanes there are, what is found is what one heap for each query finds."""
+"""Pairs by partition, and in two steps: whatever workers there are, what is found is what one heap for each query finds."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def in_order(pairs: Pairs, order: ScanOrder) -> Pairs:
 @pytest.mark.parametrize("has_ties", [False, True])
 @pytest.mark.parametrize("is_masked", [False, True])
 @pytest.mark.parametrize("most", [1, 10, 1000])
-def test_lanes_find_what_one_heap_does(
+def test_workers_find_what_one_heap_does(
     most: int, order: ScanOrder, *, has_ties: bool, is_masked: bool
 ) -> None:
     asks, pairs = example(has_ties=has_ties, is_masked=is_masked)
@@ -55,9 +55,9 @@ def test_lanes_find_what_one_heap_does(
     nearest = TopKHeaps(QUERIES, most)
     asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
-    for lanes in (1, 2, 3, 50):
+    for workers in (1, 2, 3, 50):
         nearest = TopKHeaps(QUERIES, most)
-        keep_pairs(asks, order, pairs, nearest, lanes)
+        keep_pairs(asks, order, pairs, nearest, workers)
         assert [each.tolist() for each in nearest.sorted()] == wanted
 
 
@@ -69,7 +69,7 @@ def test_partitions_that_hardly_any_queries_share(probed: int) -> None:
     nearest = TopKHeaps(QUERIES, 10)
     asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
-    for lanes in (1, 2, 3, 50):
+    for workers in (1, 2, 3, 50):
         nearest = TopKHeaps(QUERIES, 10)
-        keep_pairs(asks, ScanOrder.NEAREST_THEN_REST, pairs, nearest, lanes)
+        keep_pairs(asks, ScanOrder.NEAREST_THEN_REST, pairs, nearest, workers)
         assert [each.tolist() for each in nearest.sorted()] == wanted

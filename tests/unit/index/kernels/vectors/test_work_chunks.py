@@ -1,17 +1,17 @@
-"""Shares of work: each is taken once, by whichever thread comes first."""
+"""Chunks of work: each is taken once, by whichever thread comes first."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 
 
 def test_shares_are_taken_in_order_each_once() -> None:
-    shares = WorkChunks(np.array([2, 2, 5, 9]))
-    assert list(shares) == [(2, 2), (2, 5), (5, 9)]
-    assert list(shares) == []
+    chunks = WorkChunks(np.array([2, 2, 5, 9]))
+    assert list(chunks) == [(2, 2), (2, 5), (5, 9)]
+    assert list(chunks) == []
 
 
 @pytest.mark.parametrize("borders", [[], [0], [7]])
@@ -26,7 +26,7 @@ def test_shares_that_do_not_rise_are_refused(borders: list[int]) -> None:
 
 
 def test_threads_share() -> None:
-    shares = WorkChunks(np.arange(20_001))
+    chunks = WorkChunks(np.arange(20_001))
     with ThreadPoolExecutor(4) as threads:
-        taken = [each for found in threads.map(lambda _: list(shares), range(4)) for each in found]
+        taken = [each for found in threads.map(lambda _: list(chunks), range(4)) for each in found]
     assert sorted(taken) == [(at, at + 1) for at in range(20_000)]

@@ -54,7 +54,7 @@ class LanceScanner(ArrowScanner):
         """Return the scan of pages, or of what a search finds."""
         if self._options.search is None:
             return PageScan(self._snapshot, self._options)
-        from pennon.scan.search.kinds import answer_search  # noqa: PLC0415 - saves what searches: most scans do not
+        from pennon.scan.answer import answer_search  # noqa: PLC0415 - saves what searches: most scans do not
 
         return answer_search(self._snapshot, self._options)
 

@@ -10,7 +10,7 @@
     expressions      evaluated over stored and added columns
     schema           the added columns in their places among the others
 
-A kind of search is a class with the members of `RowSource` (`pennon.scan.search.kinds` finds it).
+A kind of search is a class with the members of `RowSource`, in a module of `pennon.scan.search`; its search value names it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -51,8 +54,8 @@ from pennon.scan.read.execute import Scan
 from pennon.scan.run.explain import analyzed, index_metrics, metrics
 from pennon.scan.run.page_scan import measured
 from pennon.scan.run.plan_steps import Filter, Limit, Plan, ReadFound, Sort, chained
-from pennon.scan.run.sort import sort_rows, take_rows, take_stored, with_sort_keys
-from pennon.scan.run.take import take_addresses, take_batches
+from pennon.scan.run.sort import sort_rows, take_rows, with_sort_keys
+from pennon.scan.run.take import take_addresses, take_batches, take_stored
 from pennon.scan.snapshot import Key, Snapshot
 
 T = TypeVar("T")
@@ -255,9 +258,9 @@ class Answer(Generic[SourceT]):
 
     def _reported(self, work: Callable[[Answer[SourceT]], T]) -> T:
         """Do some work, and tell the callback, if there is one, what it read."""
-        snapshot, report = measured(self._snapshot, self._options)
-        if snapshot is self._snapshot:
+        if self._options.report is None:
             return work(self)
+        snapshot, report = measured(self._snapshot, self._options)
         answer = self._over(snapshot)
         with report, watched(snapshot.meter):
             return work(answer)
@@ -296,6 +299,20 @@ class Answer(Generic[SourceT]):
         seconds = time.perf_counter() - began
         plan = replace(self.plan(uri), metrics=metrics(meter))
         return analyzed(plan.with_last_metrics(index_metrics(meter)), rows, seconds)
+
+
+def answer_search(snapshot: Snapshot, options: ScanOptions) -> Answer[Any]:
+    """Return the answer to the search of a scan.  Raises ArgumentError for one that cannot be answered.
+
+    A search of texts loads nothing that compares vectors, and the other way round.
+    """
+    search = options.search
+    if search is None:
+        message = "a scan without a search has no source of rows"
+        raise ValueError(message)
+    module, _, name = search.source.partition(":")
+    source = attrgetter(name)(import_module(f"pennon.scan.search.{module}"))
+    return Answer(snapshot, options, partial(source, asked=search))
 
 
 def _bound(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,23 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.files import IndexFile
 from pennon.index.kernels.vectors.hnsw_search import walk_graph
-from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_rows, row_distances
+from pennon.index.kernels.vectors.vector_rows import (
+    CodeRows,
+    RowParts,
+    bounds_bytes,
+    keep_rows,
+    quantise_rows,
+    row_distances,
+)
 from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
 from pennon.index.vector.metric import BOUNDED_KINDS, DistanceKind
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
+_TIMES: Final = 2
+"""Rows that are compared so many times are quantised."""
 Bytes1D = npt.NDArray[np.uint8]
 Bytes2D = npt.NDArray[np.uint8]
 RowMask = npt.NDArray[np.uint8]
@@ -202,6 +210,35 @@ class RowQueries(QueryBatch, Protocol):
     def at(self, partitions: Int64Array, numbers: Int64Array) -> EncodedQueries:
         """Return some of the queries, each as it is compared with rows of a partition."""
         ...
+
+
+class Uint8Bounds:
+    """Float32 vectors quantised to uint8, used as lower bounds to skip exact distances.
+
+    They are a quarter of what the vectors take, and are made when these are asked again: a first query after a table was
+    opened would wait for them in vain.
+    """
+
+    __slots__ = ("_bytes", "_compared", "_is_begun", "_rows", "size_bytes")
+
+    def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
+        """Take the bytes of rows of float32."""
+        self._rows = rows
+        self._bytes: npt.NDArray[np.uint8] | None = None
+        self._compared, self._is_begun = 0, False
+        self.size_bytes = bounds_bytes(len(rows), rows.shape[1] // 4)
+        """How much memory they take, or will."""
+
+    def bytes_for(self, compared: int) -> npt.NDArray[np.uint8] | None:
+        """Return the bytes of rows for a number of comparisons; None if they were not quantised."""
+        if not self._is_begun:
+            self._compared += compared
+            if self._compared >= _TIMES * len(self._rows):
+                self._is_begun = True  # other threads compare the rows as they are meanwhile
+                made = np.empty(self.size_bytes, np.uint8)
+                if self.size_bytes and quantise_rows(self._rows, made):
+                    self._bytes = made
+        return self._bytes
 
 
 class RowCodes:

@@ -30,7 +30,6 @@ from pennon.index.vector.kind import KIND
 from pennon.index.vector.metric import Metric, default_metric
 from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
-from pennon.scan.plan.index_lookup import remember_parts
 from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison
@@ -142,7 +141,7 @@ class _Known:
 
 def _known(snapshot: Snapshot, segment: Index) -> _Known:
     def find() -> _Known:
-        files = snapshot.index_files(segment, remember_parts(snapshot))
+        files = snapshot.index_files(segment, snapshot.index_parts)
         return _Known(covered_now(snapshot, segment), files)
 
     return snapshot.remember(SEGMENT, find, segment.uuid)

@@ -19,9 +19,8 @@ from pennon.index.vector.code_columns import kept_rows, list_type
 from pennon.index.vector.kmeans import NearestCentroids
 from pennon.index.vector.metric import BOUNDED_KINDS, FLOAT64_KINDS, Metric
 from pennon.index.vector.model import Columns, Model
-from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
+from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes, Uint8Bounds
 from pennon.index.vector.rows import Matrix
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"

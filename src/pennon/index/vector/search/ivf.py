@@ -36,11 +36,11 @@ from pennon.index.vector.quantizer import (
     RowMask,
     RowQueries,
     ScanOrder,
+    Uint8Bounds,
 )
 from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256

@@ -10,10 +10,10 @@ from pennon.index.vector.quantizer import (
     PlainQueries,
     RowCodes,
     ScanOrder,
+    Uint8Bounds,
 )
 from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 
 QUERIES, WIDTH, PROBED = 30, 20, 6
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pennon.index.vector.uint8_bounds import Uint8Bounds
+from pennon.index.vector.quantizer import Uint8Bounds
 
 
 def test_rows_are_cut_as_they_are_compared_again() -> None:

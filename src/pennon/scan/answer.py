@@ -290,7 +290,7 @@ class Answer(Generic[SourceT]):
         return str(self.plan(uri))
 
     def analyze(self, uri: str, *, counts: bool) -> str:
-        """Run the scan, and return the plan with what was read and how long it took; see `BoundScan.analyze`."""
+        """Run the scan, and return the plan with what was read and how long it took; ``counts``: rows are counted."""
         meter = Meter(self._snapshot.store.limits)
         began = time.perf_counter()
         with watched(meter):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -180,28 +180,14 @@ class ScanStatistics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReport:
-    """Tells a callback what a scan read, when it is complete; errors of the callback are logged."""
-
-    meter: Meter
-    callback: Callable[[ScanStatistics], object]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            return
-        try:
-            self.callback(ScanStatistics.of(self.meter))
-        except Exception:  # noqa: BLE001 - whatever the callback raises
-            _LOG.exception("scan_stats_callback failed")
+@contextmanager
+def reporting(meter: Meter, callback: Callable[[ScanStatistics], object]) -> Iterator[None]:
+    """Tell a callback what was read when the block is complete; errors of the callback are logged."""
+    yield
+    try:
+        callback(ScanStatistics.of(meter))
+    except Exception:  # noqa: BLE001 - whatever the callback raises
+        _LOG.exception("scan_stats_callback failed")
 
 
 class _MeteredReader(ReaderAround):

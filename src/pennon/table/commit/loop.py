@@ -109,7 +109,9 @@ def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
     check_job(store, mine, None, options)
-    manifest = replace(create(mine.transaction, options.apply_context(store)), transaction=mine.wire)
+    manifest = replace(
+        create(mine.transaction, options.apply_context(store)), transaction=mine.wire
+    )
     mine.put_file(store)
     naming = options.policy.naming
     if put_manifest(store, naming, manifest, options.clock) and (

@@ -12,7 +12,8 @@
 
 pytest runs the methods that begin with ``test_``, each on tables of its own, with and without stable row ids.  An index
 must find the rows of a scan: as it was built, opened again, after rows were appended, deleted, updated and compacted,
-and after it was optimised.  Damaged files of an index are an error or the rows of a scan, never other rows.
+and after it was optimised.  A file of an index that was cut is a FormatError, or the index is passed over; one with other
+bytes is a FormatError, or an answer.
 """
 
 from __future__ import annotations

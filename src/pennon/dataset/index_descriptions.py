@@ -24,7 +24,7 @@ from pennon.index.base import OpenIndex
 from pennon.index.files import IndexFiles, made_now
 from pennon.index.text import kind as text
 from pennon.index.text.inverted import Inverted
-from pennon.index.text.kind_parameters import shown_of
+from pennon.index.text.kind_functions import shown_of
 from pennon.index.vector.build.opened_index import StoredIndex, open_stored
 from pennon.index.vector.build.statistics import vector_details_of, vector_statistics
 from pennon.index.vector.rows import as_array

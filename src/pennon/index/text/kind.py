@@ -25,7 +25,7 @@ KIND: Final = ScalarKind(
     user_names=("INVERTED", "FTS"),
     names_rows_by=RowNames.ROW_IDS,
     reads=3,
-    writes=lazy("text.kind_parameters", "version_of"),
+    writes=lazy("text.kind_functions", "version_of"),
     open=lambda files, _: _open(files),
     answers=lambda *_: False,  # a search in text asks it, no filter
     rows_named=lazy("text.inverted", "rows_named"),
@@ -34,10 +34,10 @@ KIND: Final = ScalarKind(
     build=lazy("text.build", "write_inverted"),
     merge=lazy("text.merge", "rewrite_inverted"),
     parameters=Parameters(
-        check=lazy("text.kind_parameters", "check_choices"),
+        check=lazy("text.kind_functions", "check_choices"),
         of_files=lazy("text.merge", "inverted_parameters"),
-        of_details=lazy("text.kind_parameters", "chosen_of"),
-        to_details=lazy("text.kind_parameters", "details_of"),
-        name_ending=lazy("text.kind_parameters", "name_ending"),
+        of_details=lazy("text.kind_functions", "chosen_of"),
+        to_details=lazy("text.kind_functions", "details_of"),
+        name_ending=lazy("text.kind_functions", "name_ending"),
     ),
 )

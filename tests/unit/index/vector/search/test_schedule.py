@@ -1,4 +1,4 @@
-"""Pairs by partition, and in two steps: whatever workers there are, what is found is what one heap for each query finds."""
+"""Schedules of pairs by partition and in two steps: any number of workers equals one heap a query."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def in_order(pairs: Pairs, order: ScanOrder) -> Pairs:
 @pytest.mark.parametrize("has_ties", [False, True])
 @pytest.mark.parametrize("is_masked", [False, True])
 @pytest.mark.parametrize("most", [1, 10, 1000])
-def test_workers_find_what_one_heap_does(
+def test_schedule_with_several_workers_equals_one_heap(
     most: int, order: ScanOrder, *, has_ties: bool, is_masked: bool
 ) -> None:
     asks, pairs = example(has_ties=has_ties, is_masked=is_masked)

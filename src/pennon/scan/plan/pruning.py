@@ -50,7 +50,7 @@ _ROWS: Final = frozenset({_ADDRESS, _ID})
 
 def prune_tasks(
     snapshot: Snapshot, tasks: Sequence[ScanTask], predicate: SqlPredicate
-) -> list[ScanTask]:
+) -> Sequence[ScanTask]:
     """Return the parts of tasks in which a row may pass, in order."""
     if predicate.is_never_true:
         return []
@@ -65,10 +65,10 @@ def _prune_rows(
     condition: Expression,
     pruner: Pruner,
     named: frozenset[Path],
-) -> list[ScanTask]:
+) -> Sequence[ScanTask]:
     """Return what the row ids and addresses that are ``named`` leave of tasks."""
     if not named:
-        return list(tasks)
+        return tasks
     if named == {_ADDRESS} or not snapshot.manifest.has_stable_row_ids:
         values = {value for path in named for value in literals_beside(condition, path)}
         cuts = sorted({*values, *(value + 1 for value in values)})
@@ -142,17 +142,17 @@ def _stable_ids(snapshot: Snapshot, task: ScanTask) -> Unit:
 
 def prune_pages(
     snapshot: Snapshot, tasks: Sequence[ScanTask], pruner: Pruner, paths: Iterable[Path]
-) -> list[ScanTask]:
-    """Return the parts of tasks in which a row may pass, in order.
+) -> Sequence[ScanTask]:
+    """Return the parts of tasks in which a row may pass, in order; the tasks themselves where none is ruled out.
 
     ``paths`` are the columns that the condition needs.
     """
     if _versions_in(tasks).isdisjoint(_WITH_BOUNDS):
-        return list(tasks)
+        return tasks
     fields = {path: field for path in paths if (field := _find(snapshot.manifest.schema, path))}
     asked = _versions_asked(snapshot, tasks, fields)
     if not asked:
-        return list(tasks)
+        return tasks
     work = partial(_prune, snapshot, pruner, fields, asked)
     parts = map_all(work, tasks, snapshot.pool_spec) if snapshot.is_remote else map(work, tasks)
     return [part for found in parts for part in found]

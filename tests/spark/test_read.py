@@ -22,8 +22,8 @@ import pennon.spark
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file import LanceFileReader
 from pennon.spark import LanceTable
+from pennon.spark.source.data_source import LanceReader
 from pennon.spark.source.options import parse_read_options
-from pennon.spark.source.reader import LanceReader
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 ROWS = 30_000

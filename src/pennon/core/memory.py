@@ -51,7 +51,7 @@ def decoded(size_bytes: int) -> None:
         pa.default_memory_pool().release_unused()
 
 
-def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def allocate(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an array of ``count`` values of any content."""
     kind = np.dtype(dtype)
     size_bytes = count * kind.itemsize
@@ -62,7 +62,7 @@ def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 def copied(values: npt.NDArray[S]) -> npt.NDArray[S]:
     """Return a copy, row by row, in such memory."""
-    copy: npt.NDArray[S] = room(values.size, values.dtype).reshape(values.shape)
+    copy: npt.NDArray[S] = allocate(values.size, values.dtype).reshape(values.shape)
     copy[...] = values
     return copy
 

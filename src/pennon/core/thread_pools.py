@@ -47,17 +47,17 @@ class PoolSpec:
 
     @classmethod
     def reads(cls, threads: int) -> PoolSpec:
-        """Return the crew for pieces of a scan of a remote store."""
+        """Return the pool for pieces of a scan of a remote store."""
         return cls("reads", threads)
 
     @classmethod
     def objects(cls, threads: int) -> PoolSpec:
-        """Return the crew for the objects that are read side by side."""
+        """Return the pool for the objects that are read side by side."""
         return cls("objects", threads)
 
     @classmethod
     def requests(cls, threads: int) -> PoolSpec:
-        """Return the crew for the requests to one object."""
+        """Return the pool for the requests to one object."""
         return cls("requests", threads)
 
 
@@ -131,7 +131,7 @@ in_forked_child(_fresh_lock)
 
 
 def pool(pool_spec: PoolSpec = WORK) -> Workers:
-    """Return this process's pool for a crew."""
+    """Return this process's pool of a kind."""
     key = os.getpid(), pool_spec
     with _lock:
         mine = _pools.get(key)

@@ -5,22 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_table_transaction
-from pennon.dataset.scanner import LanceScanner, ScanOptions
-from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import ArgumentError, NotFoundError
-from pennon.table.row_ids import RowIds
+from pennon.scan.changes import (
+    ROW_ID,
+    VersionRange,
+    deleted_row_ids,
+    plan_inserted_rows,
+    plan_updated_rows,
+    read_changed_rows,
+)
+from pennon.scan.plan.query import BoundQuery
+from pennon.scan.snapshot import Snapshot
 from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import read_manifest
 
-CREATED: Final = "_row_created_at_version"
-UPDATED: Final = "_row_last_updated_at_version"
-_IDS: Final = pa.schema([pa.field("_rowid", pa.uint64())])
+_IDS: Final = pa.schema([pa.field(ROW_ID, pa.uint64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +87,11 @@ class DatasetDelta:
 
     def get_inserted_rows(self) -> pa.RecordBatchReader:
         """Return the rows that were made in between and still live, with their ids and versions."""
-        return self._rows(f"{CREATED} > {self.begin} AND {CREATED} <= {self.end}")
+        return _reader(plan_inserted_rows(self.dataset.snapshot, self._versions))
 
     def get_updated_rows(self) -> pa.RecordBatchReader:
         """Return the rows that were there before, and were changed in between, as they are now."""
-        return self._rows(
-            f"{CREATED} <= {self.begin} AND {UPDATED} > {self.begin} AND {UPDATED} <= {self.end}"
-        )
+        return _reader(plan_updated_rows(self.dataset.snapshot, self._versions))
 
     def get_deleted_row_ids(self) -> pa.RecordBatchReader:
         """Return the ids of the rows that lived at the first version and do not at the last.
@@ -99,23 +101,18 @@ class DatasetDelta:
         if self.begin > self.end:
             message = f"begin version {self.begin} is newer than end version {self.end}"
             raise ArgumentError(message)
-        before, after = (self._row_ids(version) for version in (self.begin, self.end))
-        gone = np.setdiff1d(before, after, assume_unique=True)
+        gone = deleted_row_ids(self._at(self.begin), self._at(self.end))
         batch = pa.record_batch([pa.array(gone, pa.uint64())], schema=_IDS)
         return pa.RecordBatchReader.from_batches(_IDS, [batch])
 
-    def _rows(self, condition: str) -> pa.RecordBatchReader:
-        names = [*self.dataset.snapshot.manifest.schema.names, "_rowid", CREATED, UPDATED]
-        builder = ScannerBuilder(self.dataset).columns(names).filter(condition)
-        return builder.to_scanner().to_reader()
+    @property
+    def _versions(self) -> VersionRange:
+        return VersionRange(self.begin, self.end)
 
-    def _row_ids(self, version: int) -> RowIds:
+    def _at(self, version: int) -> Snapshot:
         here = self.dataset.snapshot
-        manifest = read_manifest(here.store, version)
-        if not manifest.has_stable_row_ids:
-            message = f"deleted row ids need stable row ids, which version {version} does not have"
-            raise ArgumentError(message)
-        options = ScanOptions(columns=("_rowid",))
-        table = LanceScanner(self.dataset, here.at(manifest), options).to_table()
-        ids: RowIds = table.column("_rowid").to_numpy()
-        return ids
+        return here.at(read_manifest(here.store, version))
+
+
+def _reader(query: BoundQuery) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(query.schema, read_changed_rows(query))

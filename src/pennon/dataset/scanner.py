@@ -19,12 +19,13 @@ from pennon.encoding.exact_batches import exact_batches, exact_table
 from pennon.errors import UnsupportedError
 from pennon.scan.plan.query import ScanOptions as ScanOptions
 from pennon.scan.projection import MetaColumn
-from pennon.scan.run.page_scan import BoundScan, PageScan
+from pennon.scan.run.page_scan import PageScan
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import is_blob_v2
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
+    from pennon.scan.answer import Answer
 
 
 class LanceScanner(ArrowScanner):
@@ -50,11 +51,11 @@ class LanceScanner(ArrowScanner):
         return LanceScanner, (self._ds, self._snapshot, self._options)
 
     @cached_property
-    def _scan(self) -> BoundScan:
+    def _scan(self) -> PageScan | Answer[Any]:
         """Return the scan of pages, or of what a search finds."""
         if self._options.search is None:
             return PageScan(self._snapshot, self._options)
-        from pennon.scan.search.kinds import answer_search  # noqa: PLC0415 - saves what searches: most scans do not
+        from pennon.scan.answer import answer_search  # noqa: PLC0415 - saves what searches: most scans do not
 
         return answer_search(self._snapshot, self._options)
 

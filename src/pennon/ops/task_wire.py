@@ -20,15 +20,17 @@ from pennon.table.message_wire import parse_message, serialize_message
 _NUMBER_BYTES: Final = 8
 
 
-def serialize_numbered(number: int | None, fragments: Iterable[Fragment], text: str = "") -> bytes:
-    """Return the message that `parse_numbered` takes."""
+def serialize_numbered_fragments(
+    number: int | None, fragments: Iterable[Fragment], text: str = ""
+) -> bytes:
+    """Return the message that `parse_numbered_fragments` takes."""
     message = task_answers_pb2.NumberedFragments(
         number=number, fragments=map(serialize_fragment, fragments), text=text
     )
     return serialize_message(message)
 
 
-def parse_numbered(data: bytes) -> tuple[int | None, tuple[Fragment, ...], str]:
+def parse_numbered_fragments(data: bytes) -> tuple[int | None, tuple[Fragment, ...], str]:
     """Return a number, which may be None, fragments and a text; raises FormatError."""
     message = parse_message(task_answers_pb2.NumberedFragments, data)
     number = message.number if message.HasField("number") else None

@@ -10,7 +10,7 @@
     expressions      evaluated over stored and added columns
     schema           the added columns in their places among the others
 
-A kind of search is a class with the members of `RowSource` (`pennon.scan.search.kinds` finds it).
+A kind of search is a class with the members of `RowSource`, in a module of `pennon.scan.search`; its search value names it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -33,7 +36,7 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import paths_of
 from pennon.index.files import watched
 from pennon.index.row_set import Numbers
-from pennon.scan.metrics import Meter, ScanReport
+from pennon.scan.metrics import Meter
 from pennon.scan.plan.query import (
     BoundQuery,
     ScanOptions,
@@ -49,9 +52,10 @@ from pennon.scan.read.arrays import int64_array
 from pennon.scan.read.compute import inputs_of, rows_at_once
 from pennon.scan.read.execute import Scan
 from pennon.scan.run.explain import analyzed, index_metrics, metrics
+from pennon.scan.run.page_scan import measured
 from pennon.scan.run.plan_steps import Filter, Limit, Plan, ReadFound, Sort, chained
-from pennon.scan.run.sort import sort_rows, take_rows, take_stored, with_sort_keys
-from pennon.scan.run.take import take_addresses, take_batches
+from pennon.scan.run.sort import sort_rows, take_rows, with_sort_keys
+from pennon.scan.run.take import take_addresses, take_batches, take_stored
 from pennon.scan.snapshot import Key, Snapshot
 
 T = TypeVar("T")
@@ -250,16 +254,15 @@ class Answer(Generic[SourceT]):
 
     def _reported(self, work: Callable[[Answer[SourceT]], T]) -> T:
         """Do some work, and tell the callback, if there is one, what it read."""
-        report = self._options.report
-        if report is None:
+        if self._options.report is None:
             return work(self)
-        meter = Meter(self._snapshot.store.limits, remembers=True)
-        metered = self._metered(meter)
-        with ScanReport(meter, report).of_search():
-            return work(metered)
+        snapshot, report = measured(self._snapshot, self._options)
+        answer = self._over(snapshot)
+        with report, watched(snapshot.meter):
+            return work(answer)
 
-    def _metered(self, meter: Meter) -> Answer[SourceT]:
-        return Answer(self._snapshot.metered(meter), self._options, self._source_of)
+    def _over(self, snapshot: Snapshot) -> Answer[SourceT]:
+        return Answer(snapshot, self._options, self._source_of)
 
     def plan(self, uri: str) -> Plan:
         """Return the plan."""
@@ -283,15 +286,29 @@ class Answer(Generic[SourceT]):
         return str(self.plan(uri))
 
     def analyze(self, uri: str, *, counts: bool) -> str:
-        """Run the scan, and return the plan with what was read and how long it took; see `BoundScan.analyze`."""
+        """Run the scan, and return the plan with what was read and how long it took; ``counts``: rows are counted."""
         meter = Meter(self._snapshot.store.limits)
         began = time.perf_counter()
         with watched(meter):
-            found = self._metered(meter)
+            found = self._over(self._snapshot.metered(meter))
             rows = len(found.found()) if counts else found.rows(found.found()).num_rows
         seconds = time.perf_counter() - began
         plan = replace(self.plan(uri), metrics=metrics(meter))
         return analyzed(plan.with_last_metrics(index_metrics(meter)), rows, seconds)
+
+
+def answer_search(snapshot: Snapshot, options: ScanOptions) -> Answer[Any]:
+    """Return the answer to the search of a scan.  Raises ArgumentError for one that cannot be answered.
+
+    A search of texts loads nothing that compares vectors, and the other way round.
+    """
+    search = options.search
+    if search is None:
+        message = "a scan without a search has no source of rows"
+        raise ValueError(message)
+    module, _, name = search.source.partition(":")
+    source = attrgetter(name)(import_module(f"pennon.scan.search.{module}"))
+    return Answer(snapshot, options, partial(source, asked=search))
 
 
 def _bound(

@@ -18,7 +18,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 
@@ -142,5 +142,5 @@ def moved(numbers: Int64Array, by: int) -> Int64Array:
     """Return all numbers plus ``by``; the array itself if that is 0."""
     if not by:
         return numbers
-    found: Int64Array = room(len(numbers), np.int64)
+    found: Int64Array = allocate(len(numbers), np.int64)
     return np.add(numbers, by, out=found)

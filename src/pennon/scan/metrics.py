@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.file import DataFile
-from pennon.index.files import Remember, watched
+from pennon.index.files import Remember
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader, ReaderAround
@@ -181,34 +180,14 @@ class ScanStatistics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReport:
-    """Tells a callback what a scan read, when it is complete; errors of the callback are logged."""
-
-    meter: Meter
-    callback: Callable[[ScanStatistics], object]
-
-    @contextmanager
-    def of_search(self) -> Iterator[None]:
-        """Report behind a search: what it reads of indices is counted, too."""
-        with self, watched(self.meter):
-            yield
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            return
-        try:
-            self.callback(ScanStatistics.of(self.meter))
-        except Exception:  # noqa: BLE001 - whatever the callback raises
-            _LOG.exception("scan_stats_callback failed")
+@contextmanager
+def reporting(meter: Meter, callback: Callable[[ScanStatistics], object]) -> Iterator[None]:
+    """Tell a callback what was read when the block is complete; errors of the callback are logged."""
+    yield
+    try:
+        callback(ScanStatistics.of(meter))
+    except Exception:  # noqa: BLE001 - whatever the callback raises
+        _LOG.exception("scan_stats_callback failed")
 
 
 class _MeteredReader(ReaderAround):

@@ -20,7 +20,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, PoolSpec
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, StoreError
-from pennon.index.files import IndexFiles, Remember
+from pennon.index.files import IndexFiles, Remember, remembering
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED
@@ -79,6 +79,7 @@ class Same:
 
 
 SHOWN_SCHEMA: Final[Key[Schema]] = Key("shown schema")
+INDEX_PARTS: Final[Key[Remember]] = Key("index parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +225,11 @@ class Snapshot:
         pool_spec = None if limits is None else PoolSpec.objects(limits.concurrency)
         parts = self.session.known_index_parts
         return IndexFiles(index.folder, open_file, remember, store.open, pool_spec, parts)
+
+    @property
+    def index_parts(self) -> Remember:
+        """Return what remembers parts of indices; a meter that watches counts them, and may have them read anew."""
+        return self.remember(INDEX_PARTS, lambda: remembering(self.session.index_parts))
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""

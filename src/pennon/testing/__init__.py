@@ -7,7 +7,8 @@ Each wraps any other store, and they stack:
     assert store.counts.rounds <= 2
 
 `MemoryStore` is here too, because a test wants it beside them.  Suites that an implementation of your own must pass:
-`StoreContract` for stores, `ManifestStoreContract` for external manifest stores, `EncodingContract` for encodings of pages.
+`StoreContract` for stores, `ManifestStoreContract` for external manifest stores, `EncodingContract` for encodings of pages,
+`IndexContract` for kinds of indices.
 """
 
 from pennon.io.memory import MemoryStore as MemoryStore
@@ -17,6 +18,7 @@ from pennon.testing.encoding_contract import EncodedPage as EncodedPage
 from pennon.testing.encoding_contract import EncodingContract as EncodingContract
 from pennon.testing.faulty import Fault as Fault
 from pennon.testing.faulty import FaultyStore as FaultyStore
+from pennon.testing.index_contract import IndexContract as IndexContract
 from pennon.testing.latency import Clock as Clock
 from pennon.testing.latency import LatencyStore as LatencyStore
 from pennon.testing.latency import RealClock as RealClock

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.memory import copied, kept, room
+from pennon.core.memory import allocate, copied, kept
 
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, "<u2"])
-def test_room_has_the_requested_size_and_type(count: int, dtype: str) -> None:
-    array = room(count, dtype)
+def test_allocated_array_has_the_requested_size_and_type(count: int, dtype: str) -> None:
+    array = allocate(count, dtype)
     array[:] = 7
     assert array.shape == (count,)
     assert array.dtype == np.dtype(dtype)
@@ -21,7 +21,7 @@ def test_room_has_the_requested_size_and_type(count: int, dtype: str) -> None:
 
 def test_large_room_is_allocated_from_the_arrow_pool() -> None:
     before = pa.total_allocated_bytes()
-    array = room(1 << 20, np.uint8)
+    array = allocate(1 << 20, np.uint8)
     assert pa.total_allocated_bytes() - before >= len(array)
     buffer = pa.py_buffer(array)
     del array

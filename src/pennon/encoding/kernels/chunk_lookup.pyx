@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Which chunks of mini-block pages hold some rows.  See touched.pyi."""
+"""Which chunks of mini-block pages hold some rows.  See chunk_lookup.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 cdef class ChunkTable:
-    """See touched.pyi."""
+    """See chunk_lookup.pyi."""
 
     def __init__(
         self, int64_t position, const int64_t[::1] offsets, const int64_t[::1] first_values,
@@ -25,7 +25,7 @@ cdef class ChunkTable:
 
 
 def flat_table(int64_t position, numbers):
-    """See touched.pyi."""
+    """See chunk_lookup.pyi."""
     cdef const int64_t[:, ::1] held = numbers
     cdef ChunkTable table = ChunkTable.__new__(ChunkTable)
     table.count = held.shape[1] - 1
@@ -61,7 +61,7 @@ def cut_rows(
     list borders, const int64_t[::1] file_cuts, const int64_t[::1] starts,
     const int64_t[::1] ends,
 ):
-    """See touched.pyi."""
+    """See chunk_lookup.pyi."""
     cdef Py_ssize_t files = len(borders), ranges = starts.shape[0], file, i, page, pages
     cdef Py_ssize_t found = 0, cut = 0, all_pages = 0
     cdef int64_t before, start, end, stop
@@ -155,7 +155,7 @@ def find_pieces(
     list tables, const int64_t[::1] files, const int64_t[::1] cuts, const int64_t[::1] starts,
     const int64_t[::1] ends,
 ):
-    """See touched.pyi."""
+    """See chunk_lookup.pyi."""
     cdef Py_ssize_t page, i, pages = len(tables), ranges = starts.shape[0], at, low, high
     cdef Py_ssize_t last
     cdef int64_t file = -1

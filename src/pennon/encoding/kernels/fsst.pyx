@@ -8,7 +8,7 @@ import numpy as np
 from pennon.encoding.kernels.strings cimport check_chunks, cut_items, offsets_rise, read_offset
 
 from pennon.errors import FormatError, UnsupportedError
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 
 ctypedef fused Offset:
     int32_t
@@ -149,7 +149,7 @@ cdef class _Output:
             return 0
         if coded:
             aim += <int64_t>(1.1 * self.filled / coded * left)
-        fresh = room(self.filled + aim, np.uint8)
+        fresh = allocate(self.filled + aim, np.uint8)
         view = fresh
         if self.filled:
             memcpy(&view[0], self.data, self.filled)
@@ -198,9 +198,9 @@ cdef _decode_pieces(
     if most > INT32_MAX // 8:
         raise UnsupportedError(f"an FSST string of {most} codes")
     cdef bint is_narrow = total <= INT32_MAX // 8
-    offsets = room(strings + 1, np.int32 if is_narrow else np.int64)
+    offsets = allocate(strings + 1, np.int32 if is_narrow else np.int64)
     offsets[0] = 0
-    cdef uint32_t[::1] places = room(most + 1, np.uint32)
+    cdef uint32_t[::1] places = allocate(most + 1, np.uint32)
     cdef int32_t[::1] narrow
     cdef int64_t[::1] wide
     cdef _Output output = _Output()

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Full-zip pages: control words, sizes and values, taken apart.  See zipped.pyi."""
+"""Full-zip pages: control words, sizes and values, taken apart.  See full_zip.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
@@ -8,7 +8,7 @@ import numpy as np
 
 from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 
 
 cdef bint _measure(
@@ -48,7 +48,7 @@ def unzip(
     const uint8_t[::1] data, int word_width, int bits_def, int visible_to,
     int64_t value_width, int size_width,
 ):
-    """See zipped.pyi."""
+    """See full_zip.pyi."""
     cdef int64_t end = data.shape[0]
     cdef int64_t[3] found
     cdef uint64_t mask
@@ -67,11 +67,11 @@ def unzip(
         )
     if not fine:
         raise FormatError("the last entry of a full-zip page is cut off")
-    rep = room(found[0], np.uint16)
-    definition = room(found[0], np.uint16)
-    offsets = room(found[1] + 1 if size_width else 0, np.int64)
+    rep = allocate(found[0], np.uint16)
+    definition = allocate(found[0], np.uint16)
+    offsets = allocate(found[1] + 1 if size_width else 0, np.int64)
     offsets[:1] = 0
-    values = room(found[2], np.uint8)
+    values = allocate(found[2], np.uint8)
     if found[0] == 0:
         return rep, definition, offsets, values
     cdef uint16_t[::1] reps = rep
@@ -118,7 +118,7 @@ cdef void _copy(
 
 
 def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
-    """See zipped.pyi."""
+    """See full_zip.pyi."""
     cdef int64_t at = 0, entry = 0, filled = 0, end = data.shape[0]
     cdef uint64_t size = 0
     cdef bint fine = True
@@ -126,9 +126,9 @@ def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
         raise ValueError("no such sizes")
     if entries > end // size_width:
         raise FormatError(f"{entries} entries of a full-zip page in {end} bytes")
-    offsets = room(entries + 1, np.int64)
+    offsets = allocate(entries + 1, np.int64)
     offsets[0] = 0
-    values = room(end - size_width * entries, np.uint8)
+    values = allocate(end - size_width * entries, np.uint8)
     if entries == 0:
         if end:
             raise FormatError(f"{end} bytes of a full-zip page without entries")
@@ -162,7 +162,7 @@ def place_sized(
     const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ends, int size_width,
     int64_t entries,
 ):
-    """See zipped.pyi."""
+    """See full_zip.pyi."""
     cdef Py_ssize_t i, count = starts.shape[0]
     cdef int64_t at, entry = 0
     cdef uint64_t size

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Full-zip pages: control words, sizes and values, put together.  See interleave.pyi."""
+"""Full-zip pages: control words, sizes and values, put together.  See interleave_bytes.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -12,7 +12,7 @@ def interleave(
     int row_level, int max_visible, const uint8_t[::1] data, int64_t value_width, offsets,
     int size_width,
 ):
-    """See interleave.pyi."""
+    """See interleave_bytes.pyi."""
     cdef Py_ssize_t i, levels = max(rep.shape[0], definition.shape[0])
     cdef bint has_rep = rep.shape[0] > 0, has_def = definition.shape[0] > 0
     cdef int64_t slot = 0, slots = 0, valid = 0, at = 0, size, total, rows = 0

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pennon.errors import FormatError
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long bits) nogil
@@ -30,7 +30,7 @@ def validity_of(
             all_visible = False
     if count == 0:
         return np.empty(0, np.uint8), 0, 0
-    held = room(count, np.uint8)
+    held = allocate(count, np.uint8)
     cdef uint8_t[::1] flags = held, bits
     with nogil:
         worst = _highest(&definition[0], count)
@@ -45,7 +45,7 @@ def validity_of(
                     slots += visible[definition[i]]
     if worst >= levels:
         raise FormatError(f"definition level {worst}, where the highest is {levels - 1}")
-    bitmap = room((slots + 7) // 8, np.uint8)
+    bitmap = allocate((slots + 7) // 8, np.uint8)
     if slots:
         bits = bitmap
         with nogil:
@@ -177,9 +177,9 @@ def lists_of(
     if count:
         with nogil:
             most = _count_begins(&rep[0], count)
-    offsets = room(most + 1, np.int64 if wide else np.int32)
+    offsets = allocate(most + 1, np.int64 if wide else np.int32)
     offsets[0] = 0
-    outer_rep = np.empty(0, np.uint16) if is_outermost else room(most, np.uint16)
+    outer_rep = np.empty(0, np.uint16) if is_outermost else allocate(most, np.uint16)
     if count == 0:
         return offsets, None, outer_rep, None if definition is None else outer_rep
     if rep[0] == 0:
@@ -200,8 +200,8 @@ def lists_of(
     levels = definition
     if levels.shape[0] != count:
         raise FormatError(f"{count} repetition levels, but {levels.shape[0]} definition levels")
-    held = room(most if has_nulls else 0, np.uint8)
-    outer_def = np.empty(0, np.uint16) if is_outermost else room(most, np.uint16)
+    held = allocate(most if has_nulls else 0, np.uint8)
+    outer_def = np.empty(0, np.uint16) if is_outermost else allocate(most, np.uint16)
     flags = held
     defs = outer_def
     cdef uint8_t* known = &flags[0] if has_nulls else NULL
@@ -217,7 +217,7 @@ def lists_of(
                 &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], known,
                 outer, others, &kept,
             )
-    validity = room((lists + 7) // 8 if has_nulls else 0, np.uint8)
+    validity = allocate((lists + 7) // 8 if has_nulls else 0, np.uint8)
     if lists and has_nulls:
         bits = validity
         with nogil:
@@ -237,8 +237,8 @@ def every_nth(
     cdef bint fine = True, has_rep = rep.shape[0] == count
     if dimension < 1:
         raise ValueError("a list of no items has no levels of its own")
-    outer_rep = room(count if has_rep else 0, np.uint16)
-    outer_def = room(count, np.uint16)
+    outer_rep = allocate(count if has_rep else 0, np.uint16)
+    outer_def = allocate(count, np.uint16)
     cdef uint16_t[::1] reps = outer_rep
     cdef uint16_t[::1] defs = outer_def
     with nogil:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Run lengths, byte streams, values under NULLs, and hashes, whole pages at once.  See squeeze.pyi."""
+"""Run lengths, byte streams, values under NULLs, and hashes, whole pages at once.  See rle_encode.pyi."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -18,7 +18,7 @@ cdef enum:
 
 
 def count_runs(const Word[::1] values):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef Py_ssize_t i, count = values.shape[0]
     cdef int64_t changes = 0
     if count == 0:
@@ -62,7 +62,7 @@ cdef int64_t _chunk(
 
 
 def encode_runs(const Word[::1] values, int64_t most_values, int64_t most_bytes):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef int64_t count = values.shape[0], at = 0, taken = 0, entries = 0, room, i, run = 0, left
     cdef int64_t out = 0, end
     room = most_bytes // (<int64_t>sizeof(Word) + 1)
@@ -115,7 +115,7 @@ def encode_runs(const Word[::1] values, int64_t most_values, int64_t most_bytes)
 
 
 def split_streams(const uint8_t[::1] data, int width, const int64_t[::1] counts):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef int64_t chunk, i, count, at = 0, total = 0
     cdef int stream
     for chunk in range(counts.shape[0]):
@@ -137,7 +137,7 @@ def split_streams(const uint8_t[::1] data, int width, const int64_t[::1] counts)
 
 
 def fill_nulls(const Word[::1] values, const uint8_t[::1] validity, int64_t bit_offset):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef Py_ssize_t count = values.shape[0], i
     cdef int64_t bit
     cdef Word last = 0, shown
@@ -179,7 +179,7 @@ cdef uint64_t _hash_bytes(const uint8_t* data, int64_t size) noexcept nogil:
 
 
 def hash_pieces(const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] sizes):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef Py_ssize_t count = starts.shape[0], i
     if sizes.shape[0] != count:
         raise ValueError("not a size for each piece")
@@ -205,7 +205,7 @@ def hash_pieces(const uint8_t[::1] data, const int64_t[::1] starts, const int64_
 
 
 def tally(const Word[::1] keys, const int64_t[::1] sizes):
-    """See squeeze.pyi."""
+    """See rle_encode.pyi."""
     cdef Py_ssize_t count = keys.shape[0], i, slot
     cdef int64_t distinct = 0, once = 0, twice = 0, size = 0
     cdef int bits = 4

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Rows of lists in the chunks of a page: which levels and values are theirs.  See rowplaces.pyi."""
+"""Rows of lists in the chunks of a page: which levels and values are theirs.  See row_positions.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
@@ -111,7 +111,7 @@ def place_rows(
     const int64_t[::1] first_rows, const int64_t[::1] last_rows, const uint8_t[::1] follows,
     const int64_t[::1] starts, const int64_t[::1] ends,
 ):
-    """See rowplaces.pyi."""
+    """See row_positions.pyi."""
     cdef Py_ssize_t chunks = level_counts.shape[0], i
     cdef int64_t total = 0
     cdef int fault

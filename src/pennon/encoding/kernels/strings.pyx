@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pennon.errors import FormatError
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 
 ctypedef fused Offset:
     int32_t
@@ -168,8 +168,8 @@ def pick_strings(
     if bad >= 0:
         raise FormatError(f"the offsets of chunk {bad} fall or leave its {sizes[bad]} bytes")
     cdef bint is_narrow = total <= INT32_MAX
-    offsets = room(wanted + 1, np.int32 if is_narrow else np.int64)
-    values = room(total, np.uint8)
+    offsets = allocate(wanted + 1, np.int32 if is_narrow else np.int64)
+    values = allocate(total, np.uint8)
     cdef uint8_t[::1] out_view = values
     cdef uint8_t* out = &out_view[0] if total else &none
     cdef int32_t[::1] narrow

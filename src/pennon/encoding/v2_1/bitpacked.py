@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
@@ -43,7 +43,7 @@ def decode_inline(
     if (chunks.counts > buffer.sizes // (bits // 8) * BLOCK_VALUES).any():
         message = "chunks of packed values that are too short for as many"
         raise FormatError(message)
-    values = room(chunks.values, f"u{bits // 8}")
+    values = allocate(chunks.values, f"u{bits // 8}")
     unpack_inline(buffer.data, buffer.starts, buffer.sizes, chunks.counts, values)
     return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
 
@@ -65,7 +65,7 @@ def decode_out_of_line(
         message = "values packed to no bits at all"
         raise FormatError(message)
     chunks.check_sizes(width)
-    values = room(chunks.values, f"u{bits // 8}")
+    values = allocate(chunks.values, f"u{bits // 8}")
     unpack_blocks(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, values)
     return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
 

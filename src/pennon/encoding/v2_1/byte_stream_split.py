@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.rle_encode import split_streams
 from pennon.encoding.kernels.runs import join_streams
@@ -37,7 +37,7 @@ def decode_byte_stream_split(
         raise FormatError(message)
     chunks.check_sizes(inner.bits_per_value)
     width = inner.bits_per_value // 8
-    target = room(chunks.values * width, np.uint8)
+    target = allocate(chunks.values * width, np.uint8)
     join_streams(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, target)
     block = FixedWidthBlock(chunks.values, inner.bits_per_value, pa.py_buffer(target))
     return pick(block, items)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, VariableBlock
@@ -96,7 +96,7 @@ def _inflate_frames(data: Bytes, starts: Int64Array, ends: Int64Array) -> tuple[
         _check_total(total)
     _check_total(total)
     borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    target = room(total, np.uint8)
+    target = allocate(total, np.uint8)
     for number, buffer in parts:
         target[borders[number] : borders[number + 1]] = np.frombuffer(buffer, np.uint8)
     kept = np.flatnonzero(is_stored & (sizes > 0))
@@ -172,7 +172,7 @@ def _lz4_sizes(buffer: ChunkBuffers) -> Int64Array:
 
 
 def _inflate_lz4(buffer: ChunkBuffers, sizes: Int64Array) -> Bytes:
-    target = room(int(sizes.sum()), np.uint8)
+    target = allocate(int(sizes.sum()), np.uint8)
     starts, ends = buffer.starts + _LZ4_PREFIX_BYTES, buffer.starts + buffer.sizes
     inflate_blocks(buffer.data, starts, ends, sizes, target)
     return target
@@ -185,7 +185,7 @@ def _inflate_stream(buffer: ChunkBuffers, size: int) -> Bytes:
     """
     ends = buffer.starts + buffer.sizes
     frames = pick_bytes(buffer.data, buffer.starts + _PREFIX_BYTES, ends)
-    target, done = room(size, np.uint8), 0
+    target, done = allocate(size, np.uint8), 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(frames), "zstd") as stream:
             while done < size and (got := stream.readinto(target[done : done + MIB])):

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.kernels.gather import gather
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
 from pennon.encoding.kernels.packed_rows import split_rows
@@ -67,7 +67,7 @@ def _column(rows: FixedWidthBlock, row_bytes: int, offset: int, width: int) -> B
     if rows.data.size < rows.rows * row_bytes:
         message = f"{rows.rows} packed rows of {row_bytes} bytes in {rows.data.size} bytes"
         raise FormatError(message)
-    column = room(rows.rows * width, np.uint8)
+    column = allocate(rows.rows * width, np.uint8)
     if rows.rows and width:
         # Numbers are moved as such, which is far faster than byte by byte.
         kind = f"u{width}" if width in (1, 2, 4, 8) else f"V{width}"
@@ -131,7 +131,7 @@ def encode_variable_packed_struct(fields: Sequence[Single], rows: int) -> Single
     )
     sizes = np.stack([size for _, _, size in pieces], axis=1)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes.sum(axis=1))])
-    out = room(int(offsets[-1]), np.uint8)
+    out = allocate(int(offsets[-1]), np.uint8)
     source = np.concatenate([data for data, _, _ in pieces])
     gather(source, starts.reshape(-1), (starts + sizes).reshape(-1), out)
     encoding = VariablePackedStruct(tuple(map(_field_of, fields)))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.kernels.gather import gather, total_size
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import (
     AllNullBlock,
@@ -56,7 +56,7 @@ def pick_fixed(data: Bytes, starts: Int64Array, ends: Int64Array, bits_per_value
     Raises FormatError if a range leaves the data, UnsupportedError for widths of no whole bytes but 1.
     """
     if bits_per_value == 1:
-        bits = room((int((ends - starts).sum()) + 7) // 8, np.uint8)
+        bits = allocate((int((ends - starts).sum()) + 7) // 8, np.uint8)
         try:
             pick_bits(data, starts, ends, bits)
         except ValueError as error:

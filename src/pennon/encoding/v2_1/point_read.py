@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.chunk_lookup import ChunkTable, cut_rows, find_pieces
@@ -355,7 +355,7 @@ class PickedChunks:
         if size > max(self.size_bytes, self.rows.count * _WORD_BYTES):
             message = f"{self.rows.count} values of {value_bytes} bytes in {self.size_bytes} bytes"
             raise FormatError(message)
-        return room(size, np.uint8)
+        return allocate(size, np.uint8)
 
     def _ends_of_pages(self, levels: Levels, visible: slice | npt.NDArray[np.bool_]) -> Int64Array:
         """Return behind which value that of each page is the last."""

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.core.runs import run_starts
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
@@ -65,7 +65,7 @@ def _expand(
     bits = _width(encoding.values, (8, 16, 32, 64))
     length_bits = _width(encoding.run_lengths, (8, 16, 32))
     chunks.check_expanded()
-    target: np.ndarray[Any, Any] = room(chunks.values, f"u{bits // 8}")
+    target: np.ndarray[Any, Any] = allocate(chunks.values, f"u{bits // 8}")
     expand_runs(
         values.data,
         values.starts,

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.chunks import cut_strings, write_strings
@@ -61,7 +61,7 @@ def string_block(offsets: np.ndarray, data: Bytes) -> VariableBlock:
     if offsets.itemsize == 4:
         return VariableBlock(rows, 32, pa.py_buffer(offsets), pa.py_buffer(data))
     if offsets[-1] < 1 << 31:
-        narrow = room(rows + 1, np.int32)
+        narrow = allocate(rows + 1, np.int32)
         narrow[:] = offsets
         return VariableBlock(rows, 32, pa.py_buffer(narrow), pa.py_buffer(data))
     return VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))

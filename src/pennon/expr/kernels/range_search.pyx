@@ -90,7 +90,7 @@ cdef int _check(
 def find_equal_strings(
     const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
 ):
-    """See search.pyi."""
+    """See range_search.pyi."""
     _check(data, offsets, wanted)
     cdef Py_ssize_t rows = offsets.shape[0] - 1
     found = np.empty(rows, np.int64)
@@ -105,7 +105,7 @@ def find_equal_strings(
 def find_in_strings(
     const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
 ):
-    """See search.pyi."""
+    """See range_search.pyi."""
     cdef Py_ssize_t rows = offsets.shape[0] - 1
     cdef uint8_t nothing = 0
     cdef const uint8_t *source = &data[0] if data.shape[0] else &nothing

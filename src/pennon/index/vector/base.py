@@ -16,7 +16,7 @@ from pennon.index.vector.metric import Metric
 Floats: TypeAlias = npt.NDArray[np.float32]
 Floats2D: TypeAlias = npt.NDArray[Any]
 """Vectors, one in each row, of the type that they are compared in."""
-Allowed: TypeAlias = Callable[[Numbers], npt.NDArray[np.bool_]]
+Prefilter: TypeAlias = Callable[[Numbers], npt.NDArray[np.bool_]]
 """Return for row numbers, as an index has them, which of them may be found."""
 
 
@@ -80,9 +80,9 @@ class VectorIndex(Protocol):
         """Return about how much memory the open index takes."""
 
     def search(
-        self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None
+        self, queries: Floats2D, k: int, probes: Probes, prefilter: Prefilter | None
     ) -> SearchResult:
-        """Return up to ``k`` rows near each query, as far as they are allowed; None allows all.
+        """Return up to ``k`` rows near each query, of those that the prefilter lets pass; None: all.
 
         Raises FormatError if the files are damaged.
         """

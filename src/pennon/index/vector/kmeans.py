@@ -23,7 +23,7 @@ from pennon.index.vector.rows import Floats, Matrix
 
 NearestCentroids = npt.NDArray[np.int32]
 
-CREW: Final = PoolSpec("vectors")
+POOL: Final = PoolSpec("vectors")
 """Threads that compute with vectors."""
 BLOCK_ROWS: Final = 4096
 """Vectors that one of them works on at a time."""
@@ -202,7 +202,7 @@ def _round(
         found, scores = near.nearest(rows[start : start + BLOCK_ROWS])
         return found.ravel(), float(scores.sum(dtype=np.float64))
 
-    results = [work(start) for start in starts] if is_fine else map_all(work, starts, CREW)
+    results = [work(start) for start in starts] if is_fine else map_all(work, starts, POOL)
     loss = 0.0
     for start, (found, score) in zip(starts, results, strict=True):
         add_rows(rows[start : start + BLOCK_ROWS], found, sums, counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,23 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.files import IndexFile
 from pennon.index.kernels.vectors.hnsw_search import walk_graph
-from pennon.index.kernels.vectors.shares import WorkChunks
-from pennon.index.kernels.vectors.vector_rows import CodeRows, RowParts, keep_rows, row_distances
+from pennon.index.kernels.vectors.vector_rows import (
+    CodeRows,
+    RowParts,
+    bounds_bytes,
+    keep_rows,
+    quantise_rows,
+    row_distances,
+)
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw_graph import Graph
 from pennon.index.vector.metric import BOUNDED_KINDS, DistanceKind
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
+_TIMES: Final = 2
+"""Rows that are compared so many times are quantised."""
 Bytes1D = npt.NDArray[np.uint8]
 Bytes2D = npt.NDArray[np.uint8]
 RowMask = npt.NDArray[np.uint8]
@@ -107,7 +115,7 @@ class Pairs:
 
     @property
     def as_one(self) -> WorkChunks:
-        """Return all pairs as one share of work."""
+        """Return all pairs as one chunk of work."""
         return WorkChunks(np.array([0, len(self.queries)]))
 
     @property
@@ -172,13 +180,13 @@ class PreparedScan(Protocol):
     """Pairs that are ready to be searched, by several threads at once."""
 
     @property
-    def share_pairs(self) -> int:
+    def chunk_pairs(self) -> int:
         """Return how many pairs are best searched at a time: to begin with some takes no time, or some."""
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these.
 
-        Shares of the pairs are taken until there are no more.
+        Chunks of the pairs are taken until there are no more.
         """
 
 
@@ -189,13 +197,42 @@ class RowQueries(QueryBatch, Protocol):
         """Return some of the queries, each as it is compared with rows of a partition."""
 
 
+class Uint8Bounds:
+    """Float32 vectors quantised to uint8, used as lower bounds to skip exact distances.
+
+    They are a quarter of what the vectors take, and are made when these are asked again: a first query after a table was
+    opened would wait for them in vain.
+    """
+
+    __slots__ = ("_bytes", "_compared", "_is_begun", "_rows", "size_bytes")
+
+    def __init__(self, rows: npt.NDArray[np.uint8]) -> None:
+        """Take the bytes of rows of float32."""
+        self._rows = rows
+        self._bytes: npt.NDArray[np.uint8] | None = None
+        self._compared, self._is_begun = 0, False
+        self.size_bytes = bounds_bytes(len(rows), rows.shape[1] // 4)
+        """How much memory they take, or will."""
+
+    def bytes_for(self, compared: int) -> npt.NDArray[np.uint8] | None:
+        """Return the bytes of rows for a number of comparisons; None if they were not quantised."""
+        if not self._is_begun:
+            self._compared += compared
+            if self._compared >= _TIMES * len(self._rows):
+                self._is_begun = True  # other threads compare the rows as they are meanwhile
+                made = np.empty(self.size_bytes, np.uint8)
+                if self.size_bytes and quantise_rows(self._rows, made):
+                    self._bytes = made
+        return self._bytes
+
+
 class RowCodes:
-    """Codes row by row: ``rows`` are their bytes; ``cut``: of vectors that may be cut."""
+    """Codes row by row: ``rows`` are their bytes; ``bounds``: those of vectors that are worth it."""
 
-    __slots__ = ("_held", "cut", "rows")
+    __slots__ = ("_held", "bounds", "rows")
 
-    def __init__(self, rows: Bytes2D, cut: Uint8Bounds | None = None) -> None:
-        self.rows, self.cut = rows, cut
+    def __init__(self, rows: Bytes2D, bounds: Uint8Bounds | None = None) -> None:
+        self.rows, self.bounds = rows, bounds
         self._held: tuple[Numbers, CodeRows] | None = None
 
     def __len__(self) -> int:
@@ -204,21 +241,21 @@ class RowCodes:
     @property
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
-        return self.rows.nbytes + (0 if self.cut is None else self.cut.size_bytes)
+        return self.rows.nbytes + (0 if self.bounds is None else self.bounds.size_bytes)
 
     def of(self, numbers: Numbers, queries: int) -> CodeRows:
         """Return the rows as kernels take them, remembered: a partition has the same numbers at each search.
 
-        If so many queries are worth it, they are cut.
+        If so many queries are worth it, they are quantised.
         """
         held = self._held
         if held is None or held[0] is not numbers:
             self._held = held = numbers, CodeRows(self.rows, numbers)
         rows = held[1]
-        if self.cut is not None and not rows.is_cut:
-            made = self.cut.bytes_for(queries * len(self.rows))
+        if self.bounds is not None and not rows.has_bounds:
+            made = self.bounds.bytes_for(queries * len(self.rows))
             if made is not None:
-                rows.cut_to(made)
+                rows.take_bounds(made)
         return rows
 
     def at(self, places: Int64Array) -> RowCodes:
@@ -279,8 +316,8 @@ class PlainQueries:
     @property
     def order(self) -> ScanOrder:
         """See `QueryBatch.order`."""
-        is_cut = self.asked.kind in BOUNDED_KINDS
-        return ScanOrder.NEAREST_THEN_REST if is_cut else ScanOrder.PARTITIONS
+        is_bounded = self.asked.kind in BOUNDED_KINDS
+        return ScanOrder.NEAREST_THEN_REST if is_bounded else ScanOrder.PARTITIONS
 
     def prepare(self, pairs: Pairs) -> PreparedScan:
         """See `QueryBatch.prepare`."""
@@ -299,14 +336,14 @@ class PlainQueries:
 class _RowPairs:
     """Pairs of rows and queries that are the same for all partitions."""
 
-    share_pairs: ClassVar[int] = 1
+    chunk_pairs: ClassVar[int] = 1
 
     asked: EncodedQueries
     parts: RowParts
     places: Int64Array
     queries: Int64Array
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
         asked = self.asked
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
@@ -319,5 +356,5 @@ class _RowPairs:
             np.ascontiguousarray(starts),
             asked.factor,
             *heaps,
-            shares,
+            chunks,
         )

@@ -33,7 +33,7 @@ from pennon.ops.blob_rows import RewrittenBlobs
 from pennon.ops.cluster.order import ADDRESS, RowOrder, count_below, cut_points, order_of
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_history import RowHistory
-from pennon.ops.task_wire import parse_numbered, serialize_numbered
+from pennon.ops.task_wire import parse_numbered_fragments, serialize_numbered_fragments
 from pennon.ops.write import WriteTask, write_fragments
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection, plan_take_projection
 from pennon.scan.read.arrays import int64_array
@@ -170,11 +170,11 @@ class GatherTask:
 
     def to_bytes(self, answer: Gathered) -> bytes:
         """Return an answer as a message."""
-        return serialize_numbered(answer.first_slice, answer.fragments)
+        return serialize_numbered_fragments(answer.first_slice, answer.fragments)
 
     def from_bytes(self, message: bytes) -> Gathered:
         """Return the answer of a message; raises FormatError."""
-        first_slice, fragments, _ = parse_numbered(message)
+        first_slice, fragments, _ = parse_numbered_fragments(message)
         return Gathered(first_slice, fragments)
 
     def _in_order(

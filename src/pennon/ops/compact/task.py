@@ -24,7 +24,7 @@ from pennon.ops.compact.options import CompactOptions
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_counts import completed
 from pennon.ops.row_history import with_history
-from pennon.ops.task_wire import parse_numbered, serialize_numbered
+from pennon.ops.task_wire import parse_numbered_fragments, serialize_numbered_fragments
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
 from pennon.scan.plan.moved_rows import indices_now
 from pennon.scan.projection import plan_scan_projection
@@ -102,11 +102,11 @@ class CompactTask:
 
     def to_bytes(self, answer: Rewritten) -> bytes:
         """Return an answer as a message: the driver knows the old fragments."""
-        return serialize_numbered(answer.old[0].id, answer.new)
+        return serialize_numbered_fragments(answer.old[0].id, answer.new)
 
     def from_bytes(self, message: bytes) -> Rewritten:
         """Return the answer of a message; raises FormatError."""
-        first, new, _ = parse_numbered(message)
+        first, new, _ = parse_numbered_fragments(message)
         old = next((each for each in self.bins if each[0].id == first), None)
         if old is None:
             text = f"a task rewrote a bin that begins with fragment {first}; there is none"

@@ -24,7 +24,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.index.scalar.zone_map import ZoneMap
 from pennon.scan.plan.index_lookup import UNUSABLE, open_index, usable_indices
-from pennon.scan.plan.page_statistics import read_bounds_of
+from pennon.scan.plan.pruning import read_bounds_of
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import ScanTask
 from pennon.scan.snapshot import Snapshot

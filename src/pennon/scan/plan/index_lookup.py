@@ -30,7 +30,7 @@ from pennon.errors import ExpressionError, FormatError, NotFoundError, Unsupport
 from pennon.expr.evaluate import is_constant
 from pennon.expr.tree import Call, Column, Expression, nodes_of, paths_of, with_column
 from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
-from pennon.index.files import Remember, remembering, watched
+from pennon.index.files import watched
 from pennon.index.kind import Kind
 from pennon.index.kinds import KINDS, kind_of, stores_row_ids
 from pennon.index.moved_rows import MovedRows
@@ -53,7 +53,6 @@ T = TypeVar("T")
 UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
 _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS)}
 INDICES: Final[Key[Mapping[FieldId, Sequence[ColumnIndex]]]] = Key("indices")
-INDEX_PARTS: Final[Key[Remember]] = Key("index parts")
 COVERAGE: Final[Key[_Covered]] = Key("coverage")
 FRAGMENT_IDS: Final[Key[frozenset[FragmentId]]] = Key("fragment ids")
 
@@ -336,13 +335,8 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
     def open_now() -> OpenIndex:
         return kind.open_segment(snapshot.index_files(segment, remember), column)
 
-    remember = remember_parts(snapshot)
+    remember = snapshot.index_parts
     return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)
-
-
-def remember_parts(snapshot: Snapshot) -> Remember:
-    """Return what remembers parts of indices; who watches counts them, and may want them read anew."""
-    return snapshot.remember(INDEX_PARTS, lambda: remembering(snapshot.session.index_parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

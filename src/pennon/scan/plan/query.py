@@ -25,7 +25,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.interpreter_end import check_imports_work
 from pennon.errors import ArgumentError
 from pennon.expr.tree import Expression
-from pennon.scan.metrics import Meter, ScanStatistics
+from pennon.scan.metrics import ScanStatistics
 from pennon.scan.plan.filter_columns import Late
 from pennon.scan.plan.pruning import prune_tasks
 from pennon.scan.plan.row_search import NONE_ADDED, Added, RowSearch
@@ -182,9 +182,10 @@ class BoundQuery:
         left = tuple(choose_rows(self, tasks, found))
         return replace(self, scan=Scan(scan.snapshot, scan.projection, left, scan.with_deleted))
 
-    def metered(self, meter: Meter) -> BoundQuery:
-        """Return the query, whose reads a meter counts."""
-        snapshot = self.snapshot.metered(meter)
+    def reading(self, snapshot: Snapshot) -> BoundQuery:
+        """Return the query with all that it reads read through a snapshot of the same version: a metered one."""
+        if snapshot is self.snapshot:
+            return self
         return replace(self, scan=replace(self.scan, snapshot=snapshot), tested=snapshot)
 
 

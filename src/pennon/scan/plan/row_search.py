@@ -30,7 +30,7 @@ class AddedColumns:
 
 
 class RowSearch(Protocol):
-    """A search that a scan is asked for; `pennon.scan.search.kinds` runs its source of rows."""
+    """A search that a scan is asked for; `pennon.scan.answer` runs its source of rows."""
 
     @property
     def source(self) -> str:

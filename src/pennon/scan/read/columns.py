@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.encoding.rows import Rows
 from pennon.scan.deletion_mask import LiveRows
@@ -141,7 +141,7 @@ def row_addresses(fragment: FragmentId, physical: Int64Array) -> UInt64Array:
     offsets, first = physical.view(np.uint64), row_address(fragment, RowOffset(0))
     if not first:
         return offsets
-    found: UInt64Array = room(len(offsets), np.uint64)
+    found: UInt64Array = allocate(len(offsets), np.uint64)
     return np.add(offsets, np.uint64(first), out=found)
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import room
+from pennon.core.memory import allocate
 from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
 from pennon.encoding.selection import keep, take, take_few
@@ -154,7 +154,7 @@ def slice_chunks(chunks: Chunks, start: int, rows: int) -> Chunks:
 
 def true_rows(mask: pa.BooleanArray) -> Int64Array:
     """Return the numbers of the rows for which a mask is true (not false, not NULL)."""
-    rows = room(mask.true_count, np.int64)
+    rows = allocate(mask.true_count, np.int64)
     if len(rows):
         if mask.null_count:
             mask = mask.fill_null(False)  # noqa: FBT003 - Arrow's own order

@@ -20,7 +20,7 @@ from pennon.scan.plan.filter_columns import (
     Note,
     WidthGuess,
 )
-from pennon.scan.plan.page_statistics import UnitPruner
+from pennon.scan.plan.pruning import UnitPruner
 from pennon.scan.plan.query import BoundQuery
 from pennon.scan.predicate import SqlPredicate
 from pennon.scan.projection import Projection

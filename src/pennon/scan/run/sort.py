@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -23,12 +22,12 @@ from pennon.errors import UnsupportedError
 from pennon.expr.tree import Column, Expression
 from pennon.expr.types import plain
 from pennon.scan.plan.query import BoundQuery, ColumnOrdering
-from pennon.scan.plan.take_plan import TakePlan, plan_projection
+from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.read.arrays import int64_array
 from pennon.scan.read.compute import Computed
 from pennon.scan.run.filter import read_filtered_batches, read_filtered_table
-from pennon.scan.run.take import take_addresses, take_batches
+from pennon.scan.run.take import take_addresses, take_batches, take_stored
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve
@@ -157,15 +156,6 @@ def _ranks(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     ranks = pc.rank(items, tiebreaker="min").cast(pa.int64())
     ranks = pc.if_else(pc.is_valid(items), ranks, pa.scalar(None, pa.int64()))
     return pa.chunked_array([ranks.take(chunk.indices) for chunk in chunks], pa.int64())
-
-
-def take_stored(
-    query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]
-) -> list[pa.RecordBatch]:
-    """Return those columns of a query that are stored, for rows at addresses, in the order of these; a batch at least."""
-    snapshot = query.scan.snapshot
-    plan = plan_projection(snapshot, query.scan.projection)
-    return take_batches(partial(take_addresses, snapshot, plan), addresses)
 
 
 def take_rows(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:

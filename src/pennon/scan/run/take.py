@@ -8,7 +8,8 @@ the order asked, in one go over all fragments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from pennon.scan.plan.take_plan import (
     TakePlan,
     fragment_numbers,
     live_ends,
+    plan_projection,
 )
 from pennon.scan.read.batches import empty_batch
 from pennon.scan.read.columns import Place, UInt64Array, row_addresses, show_columns
@@ -35,6 +37,9 @@ from pennon.scan.read.fragment_reader import Chunks, FragmentReader, one_array, 
 from pennon.scan.read.tasks import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
+
+if TYPE_CHECKING:
+    from pennon.scan.plan.query import BoundQuery
 
 AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
 
@@ -271,3 +276,10 @@ def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunk
         return [read[top] for top in plan.tops]
     place = Place(snapshot, task.source.fragment, task.source.live, task.physical)
     return show_columns(plan.projection, read, place)
+
+
+def take_stored(query: BoundQuery, addresses: UInt64Array) -> list[pa.RecordBatch]:
+    """Return those columns of a query that are stored, for rows at addresses, in the order of these; a batch at least."""
+    snapshot = query.scan.snapshot
+    plan = plan_projection(snapshot, query.scan.projection)
+    return take_batches(partial(take_addresses, snapshot, plan), addresses)

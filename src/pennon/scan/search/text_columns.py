@@ -36,7 +36,6 @@ from pennon.index.text.partition import Partition
 from pennon.index.text.queries import DocumentGranularity
 from pennon.index.text.terms import Fuzziness, Term, find_terms
 from pennon.index.text.tokenizer import Placed
-from pennon.scan.plan.index_lookup import remember_parts
 from pennon.scan.plan.known_indices import known_indices
 from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.search.scope import IndexedRows, Scope
@@ -257,7 +256,7 @@ def _find_segments(
 
 
 def _open(snapshot: Snapshot, segment: Index) -> Inverted:
-    remember = remember_parts(snapshot)
+    remember = snapshot.index_parts
     files = snapshot.index_files(segment, remember)
     return remember(("index", segment.folder), lambda: Inverted(files), lambda it: it.size_bytes)
 

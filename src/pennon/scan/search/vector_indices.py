@@ -30,7 +30,6 @@ from pennon.index.vector.kind import KIND
 from pennon.index.vector.metric import Metric, default_metric
 from pennon.index.vector.search.open import open_vector_index
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
-from pennon.scan.plan.index_lookup import remember_parts
 from pennon.scan.plan.moved_rows import covered_now
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison
@@ -142,7 +141,7 @@ class _Known:
 
 def _known(snapshot: Snapshot, segment: Index) -> _Known:
     def find() -> _Known:
-        files = snapshot.index_files(segment, remember_parts(snapshot))
+        files = snapshot.index_files(segment, snapshot.index_parts)
         return _Known(covered_now(snapshot, segment), files)
 
     return snapshot.remember(SEGMENT, find, segment.uuid)
@@ -210,8 +209,8 @@ def _search(
     count = wanted * _OVERFETCH if asked.column.is_multi else wanted
     may_be_any = rows.are_all
     while True:
-        allowed = None if may_be_any else lambda numbers: rows.see(numbers)[0]
-        found = segment.opened.search(comparison.queries[asks], count, probes, allowed)
+        prefilter = None if may_be_any else lambda numbers: rows.see(numbers)[0]
+        found = segment.opened.search(comparison.queries[asks], count, probes, prefilter)
         is_seen, addresses = rows.see(found.rows)
         are_seen = len(addresses) == len(is_seen)
         if may_be_any and not are_seen:  # rows of fragments that the index does not cover any more

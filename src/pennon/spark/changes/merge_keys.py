@@ -29,7 +29,7 @@ from pennon.expr.tree import Call, Column, Expression, Literal, is_among
 from pennon.index.kind import Kind, LookupCost
 from pennon.index.kinds import kind_of
 from pennon.scan.plan.known_indices import known_indices
-from pennon.scan.plan.page_statistics import read_bounds_of
+from pennon.scan.plan.pruning import read_bounds_of
 from pennon.scan.plan.query import ScanOptions, bind_condition, bind_query, choose_rows
 from pennon.scan.predicate import SqlPredicate
 from pennon.scan.read.tasks import ScanTask, plan_tasks

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -61,22 +61,33 @@ _DEFAULT_K: Final = 10
 _OWN: Final = (PART, FOUND, LISTS, TIMES)
 
 
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """The options of `LanceTable.nearest` and `LanceTable.hybrid` about the rows that may be found, and what is shown of them."""
+
+    columns: Sequence[str] | Mapping[str, str] | None
+    filter: str | None
+    prefilter: bool
+    fast_search: bool
+    with_row_id: bool
+    with_row_address: bool
+    use_scalar_index: bool
+
+    @classmethod
+    def among(cls, said: Mapping[str, Any]) -> RowOptions:
+        """Return the options among all arguments of a call, by their names."""
+        return cls(**{each.name: said[each.name] for each in fields(cls)})
+
+
 def nearest_frame(
     queries: DataFrame,
     snapshot: Snapshot,
     k: int | None,
     column: str | None,
     vector: str | None,
-    *,
-    columns: Sequence[str] | Mapping[str, str] | None = None,
-    filter: str | None = None,
-    prefilter: bool = False,
-    fast_search: bool = False,
-    with_row_id: bool = False,
-    with_row_address: bool = False,
-    use_scalar_index: bool = True,
+    chosen: RowOptions,
+    search: Mapping[str, Any],
     texts: TextColumns | None = None,
-    **search: Any,
 ) -> DataFrame:
     """Return the rows of a DataFrame, each beside the rows of the table that a search finds for it.
 
@@ -85,10 +96,9 @@ def nearest_frame(
     path = _only_vectors(snapshot) if column is None else column
     size = column_of(snapshot, path).dimension
     wanted = _DEFAULT_K if k is None else k
-    if texts is not None and search.get("k") is None:
-        search["k"] = texts.fusion.candidates
-    asked = vector_search(snapshot, path, [0.0] * size, **{"k": wanted, **search})
-    asked = replace(asked, prefilter=prefilter, is_fast=fast_search)
+    count = wanted if texts is None else texts.fusion.candidates
+    asked = vector_search(snapshot, path, [0.0] * size, count, **search)
+    asked = replace(asked, prefilter=chosen.prefilter, is_fast=chosen.fast_search)
     indices = find_index(snapshot, asked)
     element = asked.column.element
     metric = asked.metric or (default_metric(element) if indices is None else indices.metric)
@@ -97,21 +107,22 @@ def nearest_frame(
     named = _query_column(queries, asked.column, vector)
     _check_lengths(queries, named, asked.column)
     both: RowSearch = asked if texts is None else texts.beside(asked)
+    text = chosen.filter
     options = ScanOptions(
-        predicate=None if filter is None else parse_predicate(snapshot, filter, search=both),
-        with_row_id=with_row_id,
-        with_row_address=with_row_address,
+        predicate=None if text is None else parse_predicate(snapshot, text, search=both),
+        with_row_id=chosen.with_row_id,
+        with_row_address=chosen.with_row_address,
         blobs_as_bytes=True,
-        uses_indices=use_scalar_index,
+        uses_indices=chosen.use_scalar_index,
         search=both,
     )
-    shown = _with_columns(snapshot, options, asked.column.path, columns)
+    shown = _with_columns(snapshot, options, asked.column.path, chosen.columns)
     rows = FoundRows(snapshot, shown, None if texts is None else texts.words)
     parallelism = parallelism_of(queries.sparkSession)
     covered = None if indices is None else indices.covered
     fragments = snapshot.manifest.fragments
     compared = [each for each in fragments if covered is None or each.id not in covered]
-    tasks = plan_tasks(snapshot, [] if fast_search else compared)
+    tasks = plan_tasks(snapshot, [] if chosen.fast_search else compared)
     parts = VectorParts(
         snapshot,
         options,
@@ -307,12 +318,12 @@ def hybrid_frame(
     k: int | None,
     column: str | None,
     vector: str | None,
+    chosen: RowOptions,
+    search: Mapping[str, Any],
     *,
     words: str,
-    text_columns: Sequence[str] | None = None,
-    candidates: int | None = None,
-    constant: float,
-    **search: Any,
+    text_columns: Sequence[str] | None,
+    fusion: Fusion,
 ) -> DataFrame:
     """Return the rows of a DataFrame, each beside the rows of the table that fit its vector and its words."""
     kinds = {field.name: field.dataType for field in queries.schema.fields}
@@ -323,5 +334,5 @@ def hybrid_frame(
         message = f"text_columns is a list of names, not {text_columns!r}"
         raise ArgumentError(message)
     columns = None if text_columns is None else tuple(text_columns)
-    texts = TextColumns(words, columns, Fusion.of(k, candidates, constant))
-    return nearest_frame(queries, snapshot, k, column, vector, texts=texts, **search)
+    texts = TextColumns(words, columns, fusion)
+    return nearest_frame(queries, snapshot, k, column, vector, chosen, search, texts)

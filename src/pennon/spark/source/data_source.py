@@ -2,27 +2,49 @@
 
 Spark finds `LanceDataSource` by itself: it looks in every module named ``pyspark_*`` for a
 ``DefaultSource``.
+
+Spark plans a Python source in a process of its own: it unpickles the data source, asks for a
+reader, hands over filters (or not, see `PushedFilters`), asks for partitions, and pickles the
+reader for the executors.  So the reader pins a version when it is made, and everything in it
+pickles.
+
+What Spark planned it keeps, for every later use of the same DataFrame or view (Spark 4.3.0,
+``PythonDataSourceV2.readInfo``).  Two things follow:
+
+* A DataFrame or a temporary view stays at the version of its first query.
+* A reader that dropped rows by a filter would drop them in other queries too: with the push-down
+  setting on, ``df.filter(...).count()`` and then ``df.count()`` would count the same rows.  So
+  filters are only applied here under the option ``push_filters``, for a DataFrame that serves one
+  query; without it Spark applies them.
+
+Spark tells a Python source neither which columns a query uses nor its limit.  Columns are pruned by
+``.schema(...)`` or the option ``columns``.  A limit is served by stopping early: Spark drops the
+worker in the middle of a batch, so the next query starts in a fresh one.  That costs the imports of
+this package and of pyarrow, hence the care for what is imported and for the size of batches.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource
+from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
+from pennon.spark.source.filters import condition_of
 from pennon.spark.source.options import ReadOptions, parse_read_options, parse_write_options
-from pennon.spark.source.reader import LanceReader
-from pennon.spark.source.scan_task import arrow_schema_of, snapshot_of
-from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema, system_field
+from pennon.spark.source.partitions import Parallelism, Partition, plan_partitions
+from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan, snapshot_of
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, arrow_schema, spark_schema, system_field
 
 if TYPE_CHECKING:
     from pennon.spark.source.writer import LanceWriter
 
 
-class LanceDataSource(DataSource):
+class LanceDataSource(ds.DataSource):
     """The Lance format for Spark; options in `pennon.spark.source.options`.
 
     >>> spark.read.format("lance").load(path).count()
@@ -48,6 +70,78 @@ class LanceDataSource(DataSource):
         from pennon.spark.source.writer_plan import plan_writer  # saves 100 ms: what writes
 
         return plan_writer(parse_write_options(self.options), schema, overwrite=overwrite)
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LancePartition(ds.InputPartition):
+    """The rows that one task reads; it travels to one executor."""
+
+    tasks: Partition
+
+
+class PushedFilters:
+    """``reader.pushFilters`` under both settings of ``spark.sql.python.filterPushdown.enabled``.
+
+    With the setting off, Spark's planner refuses every reader whose ``pushFilters`` is not the base
+    class's own, by comparing ``pushFilters.__func__``; with the setting on it simply calls
+    ``pushFilters``.  A reader cannot know the setting, so ours answers both: it is called like a
+    method and names the base class's function as its own.
+    """
+
+    __func__ = staticmethod(ds.DataSourceReader.pushFilters)
+
+    def __init__(self, reader: LanceReader) -> None:
+        self._reader = reader
+
+    def __call__(self, filters: list[ds.Filter]) -> list[ds.Filter]:
+        """Keep the filters that the reader can answer and return the others to Spark."""
+        return self._reader.accept_filters(filters)
+
+
+class LanceReader(ds.DataSourceReader):
+    """Reads one version of a table; its partitions are those of `pennon.spark.source.partitions`."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        """Pin the version and plan what each partition reads (on the driver)."""
+        snapshot = snapshot_of(options)
+        self._schema = schema
+        self._pushes_filters = options.push_filters
+        columns = arrow_schema(schema)
+        self._scan = plan_table_scan(snapshot, columns, options.batch_size)
+        self._partitions = plan_partitions(
+            snapshot, options.max_partition_bytes, Parallelism.unknown(), columns
+        )
+        self.pushFilters = PushedFilters(self)  # type: ignore[method-assign]
+
+    def accept_filters(self, filters: list[ds.Filter]) -> list[ds.Filter]:
+        """Split the filters (their conjunction) into ours, kept, and Spark's, returned."""
+        if not self._pushes_filters:
+            return filters
+        pairs = [(each, condition_of(each, self._schema)) for each in filters]
+        ours = [condition for _, condition in pairs if condition is not None]
+        self._scan = self._scan.where_all(ours)
+        return [each for each, condition in pairs if condition is None]
+
+    def partitions(self) -> list[ds.InputPartition]:
+        """Return the partitions; an empty table has none, which Spark turns into one of None."""
+        return [LancePartition(tasks) for tasks in self._partitions]
+
+    def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one partition (on an executor)."""
+        if isinstance(partition, LancePartition):
+            for batch in self._scan.read(partition.tasks):
+                if batch.num_rows:
+                    yield batch
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle without the partitions: each travels by itself."""
+        return {**self.__dict__, "_partitions": []}
+
+
+# --- schemas ---------------------------------------------------------------------------------------
 
 
 def table_schema(options: ReadOptions) -> StructType:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pennon.errors import AlreadyExistsError, ArgumentError
 from pennon.file.container.input_check import InputCheck
-from pennon.ops.task_wire import parse_numbered, serialize_numbered
+from pennon.ops.task_wire import parse_numbered_fragments, serialize_numbered_fragments
 from pennon.ops.write import (
     WriteMode,
     WritePlan,
@@ -123,11 +123,11 @@ class CheckedWrite:
 
     def to_bytes(self, answer: CheckedRows) -> bytes:
         """Return an answer as a message."""
-        return serialize_numbered(answer.refused_rows, answer.fragments, answer.example)
+        return serialize_numbered_fragments(answer.refused_rows, answer.fragments, answer.example)
 
     def from_bytes(self, message: bytes) -> CheckedRows:
         """Return the answer of a message; raises FormatError."""
-        refused_rows, fragments, example = parse_numbered(message)
+        refused_rows, fragments, example = parse_numbered_fragments(message)
         return CheckedRows(fragments, refused_rows or 0, example)
 
     def _tested(

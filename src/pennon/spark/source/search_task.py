@@ -23,13 +23,12 @@ from pennon.core.units import MIB
 from pennon.errors import ArgumentError, FormatError, LanceError
 from pennon.index.vector.metric import default_metric
 from pennon.index.vector.search.top_k import NOTHING, Neighbours
-from pennon.scan.answer import Answer, Found
+from pennon.scan.answer import Answer, Found, answer_search
 from pennon.scan.plan.query import ScanOptions
 from pennon.scan.plan.row_search import RowSearch, TextSearch
 from pennon.scan.plan.vector_query import VectorColumn, VectorSearch
 from pennon.scan.search.compare_vectors import Comparison, search_rows, vectors_query
 from pennon.scan.search.fusion import Fusion, HybridSource
-from pennon.scan.search.kinds import answer_search
 from pennon.scan.search.nearest import NearestSource, search_index
 from pennon.scan.search.scope import Scope
 from pennon.scan.search.vector_indices import distinct, find_index

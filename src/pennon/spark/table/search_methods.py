@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pennon.spark.frames.search import hybrid_frame, nearest_frame
+from pennon.scan.search.fusion import Fusion
+from pennon.spark.frames.search import RowOptions, hybrid_frame, nearest_frame
 from pennon.spark.table.handle import TableHandle
 
 if TYPE_CHECKING:
@@ -59,21 +60,8 @@ class SearchMethods:
         Raises ArgumentError for what the table or the queries do not have; a task does where a query has
         another number of dimensions.
         """
-        return nearest_frame(
-            queries,
-            self.snapshot(),
-            k,
-            column,
-            vector,
-            columns=columns,
-            filter=filter,
-            prefilter=prefilter,
-            fast_search=fast_search,
-            with_row_id=with_row_id,
-            with_row_address=with_row_address,
-            use_scalar_index=use_scalar_index,
-            **search,
-        )
+        chosen = RowOptions.among(locals())
+        return nearest_frame(queries, self.snapshot(), k, column, vector, chosen, search)
 
     def hybrid(
         self: TableHandle,
@@ -113,22 +101,17 @@ class SearchMethods:
 
         Raises ArgumentError for what the table or the queries do not have.
         """
+        chosen = RowOptions.among(locals())
+        fusion = Fusion.of(k, candidates, constant)
         return hybrid_frame(
             queries,
             self.snapshot(),
             k,
             column,
             vector,
+            chosen,
+            search,
             words=words,
             text_columns=text_columns,
-            candidates=candidates,
-            constant=constant,
-            columns=columns,
-            filter=filter,
-            prefilter=prefilter,
-            fast_search=fast_search,
-            with_row_id=with_row_id,
-            with_row_address=with_row_address,
-            use_scalar_index=use_scalar_index,
-            **search,
+            fusion=fusion,
         )

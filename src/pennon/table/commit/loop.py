@@ -109,7 +109,9 @@ def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
     check_job(store, mine, None, options)
-    manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
+    manifest = replace(
+        create(mine.transaction, options.apply_context(store)), transaction=mine.wire
+    )
     mine.put_file(store)
     naming = options.policy.naming
     if put_manifest(store, naming, manifest, options.clock) and (
@@ -251,7 +253,7 @@ def next_manifest(
     store: CommitStore, head: Manifest, mine: PendingCommit, options: CommitOptions
 ) -> Manifest:
     """Return what the transaction makes of ``head``."""
-    around = options.surroundings(store)
+    around = options.apply_context(store)
     operation = mine.transaction.operation
     if isinstance(operation, Restore):
         around = replace(around, past=read_manifest(store, operation.version))

@@ -66,7 +66,7 @@ class CommitOptions:
     planned_ns: int | None = None
     clock: Clock = SYSTEM_CLOCK
 
-    def surroundings(self, store: CommitStore) -> ApplyContext:
+    def apply_context(self, store: CommitStore) -> ApplyContext:
         """Return what the manifest of an attempt takes from here."""
         return ApplyContext(
             self.clock.now_ns(),

@@ -31,7 +31,7 @@ from pennon.io import open_store
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import FetchLimits
 from pennon.scan.plan import pruning as prune
-from pennon.scan.plan.page_statistics import prune_pages
+from pennon.scan.plan.pruning import prune_pages
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions

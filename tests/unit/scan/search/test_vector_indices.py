@@ -17,7 +17,7 @@ import pennon
 from pennon.dataset.operation import Index
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFiles
-from pennon.index.vector.base import Allowed, Probes, SearchResult
+from pennon.index.vector.base import Prefilter, Probes, SearchResult
 from pennon.index.vector.distance import distances
 from pennon.index.vector.metric import COSINE, DOT, L2, Metric
 from pennon.scan.search import vector_indices
@@ -42,9 +42,13 @@ class Fake:
     def dimension(self) -> int:
         return self.vectors.shape[1]
 
-    def search(self, queries: Any, k: int, probes: Probes, allowed: Allowed | None) -> SearchResult:
-        self.asked.append((k, probes, allowed is not None))
-        is_allowed = np.ones(len(self.rows), np.bool_) if allowed is None else allowed(self.rows)
+    def search(
+        self, queries: Any, k: int, probes: Probes, prefilter: Prefilter | None
+    ) -> SearchResult:
+        self.asked.append((k, probes, prefilter is not None))
+        is_allowed = (
+            np.ones(len(self.rows), np.bool_) if prefilter is None else prefilter(self.rows)
+        )
         rows = self.rows[is_allowed]
         each = distances(self.vectors[is_allowed], queries, self.metric) * ESTIMATE
         order = np.argsort(each, axis=1, kind="stable")[:, :k]

@@ -7,7 +7,7 @@ the signs of 16 rows at once: their halves are looked up in four tables of 16.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from pennon.index.kernels.vectors.rabit_codes cimport Asked, Codes, Summing
+from pennon.index.kernels.vectors.rabit_codes cimport EncodedQuery, Codes, Summing
 
 cdef extern from *:
     """
@@ -95,7 +95,7 @@ cdef extern from *:
         if (highest) _mm512_mask_storeu_ps(highest, some, _mm512_add_ps(middle, slack));
     }
     WIDEST static void bounds_by_words(
-        const Codes *codes, int64_t start, int64_t count, const Asked *asked, float *lowest, float *highest
+        const Codes *codes, int64_t start, int64_t count, const EncodedQuery *asked, float *lowest, float *highest
     ) {
         /* where four bytes of each of 16 rows begin, among those of a group */
         const __m512i places = _mm512_mullo_epi32(
@@ -191,7 +191,7 @@ cdef extern from *:
         return known->signs + (row - start) * width;
     }
     /* What `estimate_of` says of a row of four further bits: the same terms in the same order. */
-    WIDEST static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, const uint8_t *signs) {
+    WIDEST static float estimate_by_fours(const Codes *codes, const EncodedQuery *asked, int64_t row, const uint8_t *signs) {
         const float *add = codes->factors + 2 * codes->rows, *scale = add + codes->rows, *turned = asked->turned;
         const uint8_t *stored = codes->rest + row * codes->rest_width;
         const __m512 below = _mm512_setr_ps(-15.5f, -14.5f, -13.5f, -12.5f, -11.5f, -10.5f, -9.5f, -8.5f,
@@ -248,15 +248,15 @@ cdef extern from *:
     #else
     static int are_signs_words(void) { return 0; }
     static void bounds_by_words(
-        const Codes *codes, int64_t start, int64_t count, const Asked *asked, float *lowest, float *highest
+        const Codes *codes, int64_t start, int64_t count, const EncodedQuery *asked, float *lowest, float *highest
     ) {}
     static const uint8_t *signs_of_row(const Codes *codes, int64_t row, RowSigns *known) { return known->signs; }
-    static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, const uint8_t *signs) { return 0; }
+    static float estimate_by_fours(const Codes *codes, const EncodedQuery *asked, int64_t row, const uint8_t *signs) { return 0; }
     static int64_t near_by_words(const float *lowest, int64_t count, float bound, int others, uint32_t *found) { return 0; }
     #endif
 
     static float estimate_of_row(
-        const Codes *codes, const Asked *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
+        const Codes *codes, const EncodedQuery *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
     ) {
         if (asked->laid && codes->bits == 4 && codes->width % 8 == 0)
             return estimate_by_fours(codes, asked, row, signs_of_row(codes, row, known));
@@ -265,7 +265,7 @@ cdef extern from *:
 
     /* How near some rows may be, from the first of a group on, and how far at most, unless it is NULL: as far as signs say. */
     static void bounds_of_rows(
-        const Codes *codes, int64_t start, int64_t count, const Asked *asked, Summing summing, float *lowest, float *highest
+        const Codes *codes, int64_t start, int64_t count, const EncodedQuery *asked, Summing summing, float *lowest, float *highest
     ) {
         if (asked->laid) {
             bounds_by_words(codes, start, count, asked, lowest, highest);
@@ -277,7 +277,7 @@ cdef extern from *:
     }
     /* Put the numbers of the rows that are not beyond a bound, or of the others, into `found`, where there is room for 16 more; return how
        many they are. */
-    static int64_t near_rows(const Asked *asked, const float *lowest, int64_t count, float bound, int others, uint32_t *found) {
+    static int64_t near_rows(const EncodedQuery *asked, const float *lowest, int64_t count, float bound, int others, uint32_t *found) {
         return asked->laid ? near_by_words(lowest, count, bound, others, found)
                            : near_plain(lowest, count, bound, others, found);
     }
@@ -286,14 +286,14 @@ cdef extern from *:
     int64_t laid_bytes(int64_t width) noexcept nogil
     void lay_tables(const uint8_t *tables, int64_t width, uint8_t *laid) noexcept nogil
     void bounds_of_rows(
-        const Codes *codes, int64_t start, int64_t count, const Asked *asked, Summing summing, float *lowest, float *highest
+        const Codes *codes, int64_t start, int64_t count, const EncodedQuery *asked, Summing summing, float *lowest, float *highest
     ) noexcept nogil
     ctypedef struct RowSigns:
         const uint8_t *group
         uint8_t *signs
     float estimate_of_row(
-        const Codes *codes, const Asked *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
+        const Codes *codes, const EncodedQuery *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
     ) noexcept nogil
     int64_t near_rows(
-        const Asked *asked, const float *lowest, int64_t count, float bound, bint others, uint32_t *found
+        const EncodedQuery *asked, const float *lowest, int64_t count, float bound, bint others, uint32_t *found
     ) noexcept nogil

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 
 def turn(vectors: npt.NDArray[np.float32], flips: npt.NDArray[np.float32]) -> None:
     """Turn vectors in place: four rounds of ``flips``, 1 or -1 for each value, and Walsh-Hadamard transforms.
@@ -79,7 +79,7 @@ def keep_estimates(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
-    shares: WorkChunks,
+    chunks: WorkChunks,
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps, as `keep_rows` does.
 

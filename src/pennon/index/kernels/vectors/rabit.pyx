@@ -10,10 +10,10 @@ from pennon.index.kernels.vectors.near_signs cimport (
 from pennon.index.kernels.vectors.nearest_heaps cimport Heaps, check_numbers, heaps_of, keep_least, keep_one
 from pennon.index.kernels.vectors.part_lists cimport common_width, mask_of, room_for
 from pennon.index.kernels.vectors.rabit_codes cimport (
-    BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
+    BLOCK, GROUP, INFINITY, ROUNDS, EncodedQuery, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
 from pennon.index.kernels.vectors.rabit_pairs cimport apart_of
-from pennon.index.kernels.vectors.shares cimport WorkChunks
+from pennon.index.kernels.vectors.work_chunks cimport WorkChunks
 
 cdef Summing SUMMING = choose_summing()
 
@@ -142,7 +142,7 @@ cdef inline bint _any_passing(const uint8_t *mask, int64_t size) noexcept nogil:
 
 
 cdef float _bound_rows(
-    const Codes *codes, const Asked *asked, const uint8_t *mask, float bound, int64_t wanted, Room *room
+    const Codes *codes, const EncodedQuery *asked, const uint8_t *mask, float bound, int64_t wanted, Room *room
 ) noexcept nogil:
     """Say how near each row may be; return how far the nearest of them are at most, no more than a bound."""
     cdef int64_t start = 0, size, n
@@ -169,7 +169,7 @@ cdef float _bound_rows(
 
 
 cdef void _keep_rows(
-    const Codes *codes, const Asked *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap, Room *room
+    const Codes *codes, const EncodedQuery *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap, Room *room
 ) noexcept nogil:
     """Put the rows of a partition that are near enough into the heap of a query."""
     cdef float *top = heaps.distances + heap * heaps.most
@@ -193,7 +193,7 @@ cdef void _keep_rows(
 
 
 cdef void _keep_near(
-    const Codes *codes, const Asked *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap,
+    const Codes *codes, const EncodedQuery *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap,
     bint is_bounded, int64_t count, Room *room
 ) noexcept nogil:
     """Put those of some rows that are near enough into the heap of a query."""
@@ -215,14 +215,14 @@ cdef void _keep_near(
 def keep_estimates(
     RabitParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
     const float[:, ::1] turned, const uint8_t[:, :, ::1] tables, const float[:, ::1] ranges, const float[:, ::1] apart,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks shares not None,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks chunks not None,
 ):
     """Put the nearest rows of partitions of codes into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
     cdef int64_t asked = turned.shape[0], width = turned.shape[1] // 8, pairs = numbers.shape[0]
     cdef int64_t pair = 0, last = 0, most = parts.most, made = -1
     cdef const Part *its
-    cdef Asked one
+    cdef EncodedQuery one
     cdef Room room
     check_numbers(parts.count, pairs, asked, best.shape[0], partitions, numbers, places)
     if (
@@ -234,8 +234,8 @@ def keep_estimates(
         raise ValueError("queries have a table of 16 for each four values, and a range, and pairs what is added")
     if parts.count and parts.width != width:
         raise ValueError("rows are as wide as queries")
-    if shares.last() > pairs:
-        raise ValueError("a share has some of the pairs")
+    if chunks.last() > pairs:
+        raise ValueError("a chunk has some of the pairs")
     memset(&room, 0, sizeof(Room))
     try:
         room.signs = <int32_t *> malloc(width * sizeof(int32_t))
@@ -251,7 +251,7 @@ def keep_estimates(
         ):
             raise MemoryError
         with nogil:
-            while shares.take(&pair, &last):
+            while chunks.take(&pair, &last):
                 while pair < last:
                     its = parts.parts + partitions[pair]
                     if its.codes.rows:

@@ -210,11 +210,11 @@ cdef extern from *:
     typedef struct {
         const float *turned, *range, *apart;
         const uint8_t *tables, *laid; /* laid: the tables by words, see `near_signs`; NULL where they are not */
-    } Asked;
+    } EncodedQuery;
 
     /* How far half the product of a query and signs may be off: a table rounds to half a step, and what is worked out
        to 24 bits. */
-    INLINED float blur_of(const Codes *codes, const Asked *asked) {
+    INLINED float blur_of(const Codes *codes, const EncodedQuery *asked) {
         return asked->range[1] * (float)codes->width * 1.001f - 4e-6f * asked->range[0];
     }
 
@@ -296,7 +296,7 @@ cdef extern from *:
     }
 
     INLINED void bounds(
-        const Codes *codes, int64_t start, int64_t size, const Asked *asked, const int32_t *sums,
+        const Codes *codes, int64_t start, int64_t size, const EncodedQuery *asked, const int32_t *sums,
         float *restrict lowest, float *restrict highest
     ) {
         const float *add = codes->factors + start, *scale = add + codes->rows, *error = add + 4 * codes->rows;
@@ -318,7 +318,7 @@ cdef extern from *:
 
     /* How near the rows of a group may be, as far as signs say, and how far at most by the same, unless it is NULL. */
     CLONES static void bounds_of(
-        const Codes *codes, int64_t start, int64_t size, const Asked *asked, Summing summing, float *lowest, float *highest
+        const Codes *codes, int64_t start, int64_t size, const EncodedQuery *asked, Summing summing, float *lowest, float *highest
     ) {
         const uint8_t *group = codes->signs + start * codes->width;
         int32_t sums[GROUP];
@@ -339,7 +339,7 @@ cdef extern from *:
 
     #define STEPS(COUNT) case COUNT: steps_of(codes, row, COUNT, signs, steps); break;
 
-    CLONES static float estimate_of(const Codes *codes, const Asked *asked, int64_t row, int32_t *signs, float *steps) {
+    CLONES static float estimate_of(const Codes *codes, const EncodedQuery *asked, int64_t row, int32_t *signs, float *steps) {
         const float *add = codes->factors + (codes->bits ? 2 * codes->rows : 0), *scale = add + codes->rows;
         switch (codes->bits) {
             STEPS(0) STEPS(1) STEPS(2) STEPS(3) STEPS(4) STEPS(5) STEPS(6) STEPS(7) STEPS(8)
@@ -367,7 +367,7 @@ cdef extern from *:
         int bits
         bint has_errors
 
-    ctypedef struct Asked:
+    ctypedef struct EncodedQuery:
         const float *turned
         const float *range
         const float *apart

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 
 def row_distances(
     kind: int,
@@ -29,11 +29,11 @@ def row_distances(
 ) -> None:
     """Put how far each row is from query ``q`` into ``out[q]``.  Raises ValueError for arrays that do not fit."""
 
-def cut_bytes(count: int, width: int) -> int:
-    """Return how many bytes rows take that are cut, 0 where they are too few, or of too few values, to be cut."""
+def bounds_bytes(count: int, width: int) -> int:
+    """Return how many bytes quantised rows take, 0 where they are too few, or of too few values, to be worth it."""
 
-def cut_rows(rows: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
-    """Cut rows of float32 to bytes, `cut_bytes` of them; return whether they can be.  Raises ValueError for others."""
+def quantise_rows(rows: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
+    """Quantise rows of float32 to bytes, `bounds_bytes` of them; return whether they can be.  Raises ValueError for others."""
 
 class CodeRows:
     """The rows of a partition as kernels take them, in arrays that nobody changes: to take these anew at each search would be a part of its time."""
@@ -42,11 +42,11 @@ class CodeRows:
         """Take rows and their numbers.  Raises ValueError for some that do not fit."""
 
     @property
-    def is_cut(self) -> bool:
-        """Return whether they were cut."""
+    def has_bounds(self) -> bool:
+        """Return whether they were quantised to bytes."""
 
-    def cut_to(self, made: npt.NDArray[np.uint8]) -> None:
-        """Take the rows as `cut_rows` made them: with them those are left out that are too far away by the kinds 0 and 1.
+    def take_bounds(self, made: npt.NDArray[np.uint8]) -> None:
+        """Take the rows as `quantise_rows` made them: with them those are left out that are too far away by the kinds 0 and 1.
 
         Raises ValueError for an array that does not fit.
         """
@@ -73,13 +73,13 @@ def keep_rows(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
-    shares: WorkChunks,
+    chunks: WorkChunks,
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps.
 
     Pair ``p`` is of the partition ``partitions[p]``, ``queries[places[p]]`` and the heap ``numbers[p]``; those of one
-    partition that follow one another in a share are compared together: see
-    `pennon.index.kernels.vectors.vector_scan.keep_nearest`.  Shares of the pairs are taken until there are no more.  A
+    partition that follow one another in a chunk are compared together: see
+    `pennon.index.kernels.vectors.vector_scan.keep_nearest`.  Chunks of the pairs are taken until there are no more.  A
     distance is the start of its query and ``factor`` times that of the kind.  Raises ValueError for arrays that do not
     fit.
     """

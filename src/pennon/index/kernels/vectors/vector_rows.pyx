@@ -11,7 +11,7 @@ from pennon.index.kernels.vectors.uint8_bounds cimport (
 )
 from pennon.index.kernels.vectors.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
 from pennon.index.kernels.vectors.part_lists cimport common_width, mask_of, room_for
-from pennon.index.kernels.vectors.shares cimport WorkChunks
+from pennon.index.kernels.vectors.work_chunks cimport WorkChunks
 from pennon.index.kernels.vectors.vector_kinds cimport all_apart
 from pennon.index.kernels.vectors.vector_spaces cimport QUERY_BYTES, Space, space_of, space_of_rows
 
@@ -47,26 +47,26 @@ def row_distances(
             start += size
 
 
-def cut_bytes(int64_t count, int64_t width):
+def bounds_bytes(int64_t count, int64_t width):
     """Return how many bytes rows take that are cut; see the stub."""
     return bytes_of_cut(count, width)
 
 
-def cut_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
+def quantise_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
     """Cut rows to bytes; see the stub."""
     cdef int64_t count = rows.shape[0], width = rows.shape[1] // sizeof(float)
     cdef CutScale scale
     cdef int64_t behind = CUT_HEAD + cut_row_bytes(count, width)
-    cdef bint is_cut
+    cdef bint is_made
     if rows.shape[1] % sizeof(float) or not out.shape[0] or out.shape[0] != bytes_of_cut(count, width):
         raise ValueError("rows that are cut have as many bytes as values")
     with nogil:
-        is_cut = cut_all(
+        is_made = cut_all(
             <const float *> &rows[0, 0], count, width, &scale, &out[behind], &out[behind + OWN_BYTES * count],
             &out[CUT_HEAD],
         )
         memcpy(&out[0], &scale, sizeof(scale))
-    return is_cut
+    return is_made
 
 
 cdef class CodeRows:
@@ -74,12 +74,12 @@ cdef class CodeRows:
 
     cdef const uint8_t[:, ::1] codes
     cdef const uint64_t[::1] numbers
-    cdef const uint8_t[::1] cut_bytes
+    cdef const uint8_t[::1] bound_bytes
     cdef const uint8_t *rows
     cdef const uint64_t *ids
     cdef int64_t count, row_bytes
     cdef Cut cut
-    cdef readonly bint is_cut
+    cdef readonly bint has_bounds
 
     def __cinit__(self, const uint8_t[:, ::1] codes not None, const uint64_t[::1] numbers not None):
         """Take rows and their numbers.  Raises ValueError for some that do not fit."""
@@ -90,16 +90,16 @@ cdef class CodeRows:
         self.rows = &codes[0, 0] if self.count else NULL
         self.ids = &numbers[0] if self.count else NULL
 
-    def cut_to(self, const uint8_t[::1] made not None):
+    def take_bounds(self, const uint8_t[::1] made not None):
         """Take the rows cut to bytes; see the stub."""
         self.cut = cut_of(made, self.count, self.row_bytes // sizeof(float))
-        self.cut_bytes, self.is_cut = made, True
+        self.bound_bytes, self.has_bounds = made, True
 
 
 cdef struct Part:
     Space space
     Cut cut
-    bint is_cut
+    bint has_bounds
     const uint64_t *ids
     const uint8_t *mask
 
@@ -122,7 +122,7 @@ cdef class RowParts:
         for at in range(self.count):
             _open_part(&self.parts[at], kind, parts[at], passing[at])
             self.width = common_width(at, self.width, self.parts[at].space.width)
-            self.any_cut = self.any_cut or self.parts[at].is_cut
+            self.any_cut = self.any_cut or self.parts[at].has_bounds
 
     def __dealloc__(self):
         free(self.parts)
@@ -134,16 +134,16 @@ cdef int _open_part(Part *part, int kind, CodeRows rows, const uint8_t[::1] mask
         raise ValueError("a partition has rows")
     part.space = space_of_rows(kind, rows.rows, rows.count, rows.row_bytes)
     part.ids, part.mask = rows.ids, mask_of(mask, rows.count)
-    if rows.is_cut and (kind == SQUARES or kind == PRODUCTS):
+    if rows.has_bounds and (kind == SQUARES or kind == PRODUCTS):
         part.cut = rows.cut
-        part.is_cut = not (part.mask != NULL and are_few(part.mask, rows.count))
+        part.has_bounds = not (part.mask != NULL and are_few(part.mask, rows.count))
     return 0
 
 
 def keep_rows(
     RowParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
     const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks shares not None,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, WorkChunks chunks not None,
 ):
     """Put the nearest rows of partitions into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
@@ -154,8 +154,8 @@ def keep_rows(
     cdef uint8_t *some
     cdef float *far
     check_numbers(parts.count, pairs, asked, best.shape[0], partitions, numbers, places)
-    if starts.shape[0] != asked or shares.last() > pairs:
-        raise ValueError("a query has a start, and a share some of the pairs")
+    if starts.shape[0] != asked or chunks.last() > pairs:
+        raise ValueError("a query has a start, and a chunk some of the pairs")
     if not pairs:
         return
     if not parts.width or query_bytes != parts.width * QUERY_BYTES[parts.kind]:
@@ -169,7 +169,7 @@ def keep_rows(
         if may_cut:
             make_room(&room, parts.width)
         with nogil:  # threads that take turns at the interpreter wait for each other
-            while shares.take(&first, &last):
+            while chunks.take(&first, &last):
                 while first < last:
                     first = _keep_run(
                         parts.parts + partitions[first], may_cut, &partitions[0], first, last, &queries[0, 0],
@@ -190,7 +190,7 @@ cdef int64_t _keep_run(
     cdef int64_t end = first + 1, block
     while end < last and partitions[end] == partitions[first]:
         end += 1
-    if part.is_cut and may_cut:
+    if part.has_bounds and may_cut:
         keep_cut(
             &part.cut, part.space.kind, <const float *> part.space.rows, part.space.count, part.space.width, part.ids,
             part.mask, <const float *> queries, starts, numbers + first, places + first, end - first, heaps, room,

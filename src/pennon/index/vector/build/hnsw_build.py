@@ -24,7 +24,7 @@ from pennon.index.kernels.vectors.hnsw_reach import connect_graph, first_equal_r
 from pennon.index.vector.file_settings import json_text
 from pennon.index.vector.kmeans import BLOCK_ROWS
 from pennon.index.vector.model import Coded, Model
-from pennon.index.vector.quantizers.coders import ScalarCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.rows import Floats, Matrix, as_floats
 from pennon.index.vector.settings import Graph
 
@@ -38,7 +38,7 @@ _LINE: Final = 64
 _CODES_WIDTH: Final = 1 << 15
 _SHARED_ROWS: Final = 1 << 12
 """Graphs of so many rows are worked on by as many threads as there are processors."""
-_CREW: Final = PoolSpec("graphs")
+_POOL: Final = PoolSpec("graphs")
 _HALF_BITS: Final = 4
 _BRANCHES_SHARE: Final = 4
 """One in so many of the ``m`` links of a row may lead to rows that are equal to it."""
@@ -84,8 +84,8 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
         workers,
     )
     while growth.next_block():
-        map_all(growth.find, range(workers), _CREW)
-        map_all(growth.link, range(workers), _CREW)
+        map_all(growth.find, range(workers), _POOL)
+        map_all(growth.link, range(workers), _POOL)
     connect_graph(space.kind, space.rows, firsts, few, counts, nodes, far)
     batches = [_batch(np.arange(count), counts, nodes, far, space.factor)]
     offsets = [0, count]

@@ -14,7 +14,7 @@ from pennon.index.vector.build.new_index import write_index
 from pennon.index.vector.build.opened_index import StoredIndex, open_stored
 from pennon.index.vector.build.partitions import Sorted
 from pennon.index.vector.model import Coded, Model
-from pennon.index.vector.quantizers.coders import ScalarCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.settings import VectorSettings
 
 _WINDOW_ROWS: Final = 1 << 17

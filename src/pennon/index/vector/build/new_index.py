@@ -21,7 +21,7 @@ from pennon.index.new_files import NewFiles
 from pennon.index.vector.build.hnsw_build import FIELDS, GrownGraph, grown
 from pennon.index.vector.build.partitions import coder_of
 from pennon.index.vector.file_settings import json_text
-from pennon.index.vector.kmeans import CREW
+from pennon.index.vector.kmeans import POOL
 from pennon.index.vector.layout import AUXILIARY, GRAPHS, INDEX, IVF, KIND, METRIC, ROWS, STORAGE
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.rows import Matrix, as_array
@@ -85,7 +85,7 @@ def _linked(
 
     for some in _together(partitions):
         for coded, graph in map_in_order(
-            work, some, lambda coded: len(coded.rows), _AHEAD_ROWS, CREW
+            work, some, lambda coded: len(coded.rows), _AHEAD_ROWS, POOL
         ):
             if graph.batch.num_rows:
                 file.write(graph.batch)

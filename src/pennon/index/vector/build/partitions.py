@@ -12,10 +12,12 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.base import Values
-from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, NearestCentroids
+from pennon.index.vector.kmeans import BLOCK_ROWS, POOL, NearestCentroids
 from pennon.index.vector.model import Coded, Coder, Model
-from pennon.index.vector.quantizers.coders import FlatCoder, ProductCoder, ScalarCoder
-from pennon.index.vector.quantizers.rq_rotation import RabitCoder
+from pennon.index.vector.quantizers.flat import FlatCoder
+from pennon.index.vector.quantizers.pq import ProductCoder
+from pennon.index.vector.quantizers.rq import RabitCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.rows import as_floats, usable
 
 _AHEAD = 64 * MIB
@@ -68,7 +70,7 @@ def _placed(parts: list[Coded], places: npt.NDArray[np.intp]) -> Coded:
         for column, its in zip(columns, part.columns, strict=True):
             column[there] = its
 
-    map_all(put, range(len(parts)), CREW)
+    map_all(put, range(len(parts)), POOL)
     return Coded(rows, columns)
 
 
@@ -92,7 +94,7 @@ def coded_blocks(parts: Iterable[Values], model: Model) -> Iterator[Block]:
         return found, Coded(rows, coder.encode(vectors, found))
 
     cut = _cut(parts)
-    done = map_in_order(work, cut, lambda part: int(part.values.nbytes), _AHEAD, CREW)
+    done = map_in_order(work, cut, lambda part: int(part.values.nbytes), _AHEAD, POOL)
     return (block for block in done if len(block[0]))
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
-from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Trained, k_means
+from pennon.index.vector.kmeans import BLOCK_ROWS, POOL, Trained, k_means
 from pennon.index.vector.model import Model
-from pennon.index.vector.quantizers.coders import coded_part
+from pennon.index.vector.quantizers.pq import coded_part
 from pennon.index.vector.rows import Floats, Matrix, as_floats, of_bits
 from pennon.index.vector.settings import VectorSettings
 
@@ -129,7 +129,7 @@ def _trained_codebook(model: Model, sample: Matrix, done: Done) -> Matrix:
         part: Floats = coded_part(model, block, found.ravel()).astype(np.float32)
         return part
 
-    rest = np.concatenate(map_all(left, starts, CREW))
+    rest = np.concatenate(map_all(left, starts, POOL))
     width = model.dim // settings.sub_vectors
 
     def one(part: int) -> Trained:
@@ -144,7 +144,7 @@ def _trained_codebook(model: Model, sample: Matrix, done: Done) -> Matrix:
 
     parts = range(settings.sub_vectors)
     words = []
-    for trained in map_in_order(one, parts, lambda _: 1, len(parts), CREW):
+    for trained in map_in_order(one, parts, lambda _: 1, len(parts), POOL):
         words.append(trained.centroids)
         done()
     return np.stack(words).astype(sample.dtype)

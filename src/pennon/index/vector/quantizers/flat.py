@@ -12,12 +12,15 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import kept_rows, list_type
+from pennon.index.vector.kmeans import NearestCentroids
 from pennon.index.vector.metric import BOUNDED_KINDS, FLOAT64_KINDS, Metric
-from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
-from pennon.index.vector.uint8_bounds import Uint8Bounds
+from pennon.index.vector.model import Columns, Model
+from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes, Uint8Bounds
+from pennon.index.vector.rows import Matrix
 from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"
@@ -56,9 +59,8 @@ class Flat:
         values = np.ascontiguousarray(kept_rows(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
         # walks compare few rows, which gains nothing
-        is_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
-        is_cut = is_bounded and not by_rows
-        return RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
+        may_be_bounded = self._metric.row_kind in BOUNDED_KINDS and self._type == np.float32
+        return RowCodes(rows, Uint8Bounds(rows) if may_be_bounded and not by_rows else None)
 
     def asks(self, vectors: Vectors) -> PlainQueries:
         """See `Quantizer.asks`."""
@@ -67,3 +69,32 @@ class Flat:
         if self._type == np.float64:
             kind = FLOAT64_KINDS[kind]
         return PlainQueries(EncodedQueries(kind, queries, starts=self._metric.row_start))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlatCoder:
+    """Vectors as they are."""
+
+    model: Model
+
+    @property
+    def fields(self) -> tuple[pa.Field[Any], ...]:
+        """See `Coder.fields`."""
+        kind = pa.from_numpy_dtype(self.model.centroids.dtype)
+        return (pa.field(_VECTORS, pa.list_(kind, self.model.dim), nullable=False),)
+
+    def encode(self, vectors: Matrix, _found: NearestCentroids) -> Columns:
+        """See `Coder.encode`."""
+        return (vectors,)
+
+    def pack(self, columns: Columns) -> Columns:
+        """See `Coder.pack`."""
+        return columns
+
+    def unpack(self, columns: Columns) -> Columns:
+        """See `Coder.unpack`."""
+        return columns
+
+    def metadata(self, _codebook: int | None) -> dict[str, Any]:
+        """See `Coder.metadata`."""
+        return {"dim": self.model.dim}

@@ -7,27 +7,30 @@
     4 bits                      byte j has the words of parts 2 j (low) and 2 j + 1 (high)
 
 By l2 and cosine it is the residual, what is left of the vector without the partition's centroid, that is coded; by
-dot the vector.  A distance is the sum of what a table says of each word.
+dot the vector: of each part the nearest word.  A distance is the sum of what a table says of each word.
 Source: reference index-vector, 2.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
+from pennon.index.vector.kmeans import Centroids, NearestCentroids
 from pennon.index.vector.metric import DistanceKind, Metric
+from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.quantizer import (
     Bytes2D,
     EncodedQueries,
@@ -38,9 +41,11 @@ from pennon.index.vector.quantizer import (
     ScanOrder,
     TableCodes,
 )
+from pennon.index.vector.rows import Matrix
 from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__pq_code"
+_HALF_BITS: Final = 4
 
 
 class ProductQuantizer:
@@ -202,14 +207,82 @@ class _Queries:
 class _WordPairs:
     """Pairs of queries and partitions; some partitions share lookup tables."""
 
-    share_pairs: ClassVar[int] = 1024
+    chunk_pairs: ClassVar[int] = 1024
 
     quantizer: ProductQuantizer
     vectors: Floats
     pairs: Pairs
     codes: list[Bytes2D]
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
-        for start, end in shares:
+        for start, end in chunks:
             self.quantizer.keep(self.pairs.at(slice(start, end)), self.codes, self.vectors, heaps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductCoder:
+    """Numbers of code words."""
+
+    model: Model
+    words: Centroids
+
+    @classmethod
+    def of(cls, model: Model) -> ProductCoder:
+        """Lay out the codebook of a model, to be compared with vectors."""
+        if model.codebook is None:
+            message = "a model of PQ has a codebook"
+            raise ValueError(message)
+        return cls(model, Centroids.of(model.codebook))
+
+    @property
+    def _parts(self) -> int:
+        return self.words.parts
+
+    @property
+    def fields(self) -> tuple[pa.Field[Any], ...]:
+        """See `Coder.fields`."""
+        width = self._parts * self.model.settings.bits // 8
+        return (pa.field(_CODES, pa.list_(pa.uint8(), width)),)
+
+    def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
+        """See `Coder.encode`."""
+        coded, _ = self.words.nearest(coded_part(self.model, vectors, found))
+        codes: Any = coded.astype(np.uint8)
+        if self.model.settings.bits == _HALF_BITS:
+            codes = codes[:, 0::2] | codes[:, 1::2] << _HALF_BITS
+        return (codes,)
+
+    def pack(self, columns: Columns) -> Columns:
+        """See `Coder.pack`."""
+        (codes,) = columns
+        if self.model.settings.is_plain:
+            return columns
+        return (np.ascontiguousarray(codes.T).reshape(codes.shape),)
+
+    def unpack(self, columns: Columns) -> Columns:
+        """See `Coder.unpack`."""
+        (codes,) = columns
+        if self.model.settings.is_plain:
+            return columns
+        return (np.ascontiguousarray(codes.reshape(codes.shape[::-1]).T),)
+
+    def metadata(self, codebook: int | None) -> dict[str, Any]:
+        """See `Coder.metadata`."""
+        return {
+            "codebook_position": codebook,
+            "nbits": self.model.settings.bits,
+            "num_sub_vectors": self._parts,
+            "dimension": self.model.dim,
+            "codebook_tensor": [],
+            "transposed": not self.model.settings.is_plain,
+        }
+
+
+def coded_part(model: Model, vectors: Matrix, found: NearestCentroids) -> Matrix:
+    """Return what PQ codes of vectors: what they are beside their centroids, with dot all of them."""
+    if not model.settings.metric.codes_residuals:
+        return vectors
+    wide = np.float64 if vectors.dtype == np.float64 else np.float32
+    rest: Matrix = vectors.astype(wide) - model.centroids[found].astype(wide)
+    return rest

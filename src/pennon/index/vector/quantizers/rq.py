@@ -6,6 +6,9 @@
     signs, one bit for each dimension        1     0     1     0  ...           _rabit_codes
     magnitudes, of num_bits - 1 bits         2     3     0     1  ...           __blocked_ex_codes
 
+A vector is turned by four rounds of random signs and Walsh-Hadamard transforms.  The signs of 32 rows of a partition
+are interleaved, so that one instruction looks up 32 of them; magnitudes are stored row by row, 64 numbers at a time.
+
 A distance is estimated from the product of query and signs (and magnitudes), by two factors of each row.  How far
 the estimate by the signs alone may be off is a third one: further bits are looked at where it may be near enough.
 Source: reference index-vector, 2.9.
@@ -14,10 +17,11 @@ Source: reference index-vector, 2.9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
@@ -31,21 +35,26 @@ from pennon.index.kernels.vectors.rabit import (
     pairs_apart,
     sign_tables,
 )
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
 from pennon.index.vector.code_columns import check_bytes
 from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.kmeans import NearestCentroids
 from pennon.index.vector.metric import Metric
+from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.quantizer import Bytes2D, Heaps, Pairs, PreparedScan, ScanOrder
 from pennon.index.vector.quantizers.rq_bits import (
+    Bytes,
     blocked,
     flips_of,
     from_stream,
     packed_signs,
     stored_width,
     turned,
+    unpacked_signs,
 )
+from pennon.index.vector.rows import Matrix
 from pennon.index.vector.wire import Vectors
 
 _SIGNS: Final = "_rabit_codes"
@@ -53,6 +62,10 @@ _FACTORS: Final = ("__add_factors", "__scale_factors")
 _ERROR: Final = "__error_factors"
 _BLOCKED, _STREAM = "__blocked_ex_codes", "__ex_codes"
 _FURTHER: Final = ("__add_factors_ex", "__scale_factors_ex")
+_TRIES: Final = 24
+"""Scales of sizes that are tried."""
+_DEVIATIONS: Final = 1.9
+"""How many deviations the error of a distance is said to be."""
 Turned: TypeAlias = tuple[Floats, npt.NDArray[np.uint8], Floats]
 """Queries that are turned, and the tables and ranges of `sign_tables`."""
 
@@ -201,14 +214,14 @@ class _Queries:
 class _TurnedPairs:
     """Pairs of queries that are turned."""
 
-    share_pairs: ClassVar[int] = 1
+    chunk_pairs: ClassVar[int] = 1
 
     turned: Turned
     pairs: Pairs
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
         queries = self.pairs.queries
         keep_estimates(
@@ -219,7 +232,7 @@ class _TurnedPairs:
             *self.turned,
             self.apart,
             *heaps,
-            shares,
+            chunks,
         )
 
 
@@ -227,16 +240,16 @@ class _TurnedPairs:
 class _PairsToTurn:
     """Pairs whose query is rotated, less the centroid, during the search."""
 
-    share_pairs: ClassVar[int] = 1024
+    chunk_pairs: ClassVar[int] = 1024
 
     asks: _Queries
     pairs: Pairs
     parts: RabitParts
     apart: Floats
 
-    def keep(self, heaps: Heaps, shares: WorkChunks) -> None:
+    def keep(self, heaps: Heaps, chunks: WorkChunks) -> None:
         """See `PreparedScan.keep`."""
-        for start, end in shares:
+        for start, end in chunks:
             some = self.pairs.at(slice(start, end))
             keep_estimates(
                 self.parts,
@@ -281,3 +294,126 @@ class RabitCodes:
         if known is None or known[0] is not numbers:
             self._rows = known = numbers, RabitRows(*self._arrays, numbers)
         return known[1]
+
+
+def rotated(rows: Floats, signs: bytes) -> Floats:
+    """Return vectors turned at random; ``signs`` are four bits for each number."""
+    return turned(rows, flips_of(np.frombuffer(signs, np.uint8), rows.shape[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RabitCoder:
+    """Signs and sizes of rotated residuals; `of` rotates the centroids once."""
+
+    model: Model
+    centroids: Floats
+
+    @classmethod
+    def of(cls, model: Model) -> RabitCoder:
+        """Rotate the centroids of a model."""
+        return cls(model, rotated(model.centroids.astype(np.float32), model.signs))
+
+    @property
+    def _more(self) -> int:
+        """Return the bits of each size."""
+        return self.model.settings.bits - 1
+
+    @property
+    def fields(self) -> tuple[pa.Field[Any], ...]:
+        """See `Coder.fields`."""
+        dim, kind = self.model.dim, pa.float32()
+        found = [pa.field(_SIGNS, pa.list_(pa.uint8(), dim // 8))]
+        found += [pa.field(f"__{name}_factors", kind) for name in ("add", "scale", "error")]
+        if self._more:
+            width = stored_width(dim, self._more)
+            found.append(pa.field(_BLOCKED, pa.list_(pa.uint8(), width)))
+            found += [pa.field(f"__{name}_factors_ex", kind) for name in ("add", "scale")]
+        return tuple(found)
+
+    def encode(self, vectors: Matrix, found: NearestCentroids) -> Columns:
+        """See `Coder.encode`."""
+        rest = vectors.astype(np.float32) - self.model.centroids[found].astype(np.float32)
+        turned = rotated(rest, self.model.signs)
+        near = self.centroids[found]
+        is_set = ~np.signbit(turned)
+        squares = np.einsum("ij,ij->i", rest, rest)
+        signs = np.packbits(is_set, axis=1, bitorder="little")
+        factors = self._factors(turned, near, is_set - np.float32(0.5), squares)
+        if not self._more:
+            return (signs, *factors)
+        sizes = _sizes(turned, squares, self._more)
+        steps = is_set * np.float32(1 << self._more) + sizes - ((1 << self._more) - np.float32(0.5))
+        more = self._factors(turned, near, steps.astype(np.float32), squares)
+        return (signs, *factors, blocked(sizes, self._more), more[0], more[1])
+
+    def _factors(
+        self, turned: Floats, near: Floats, units: Floats, squares: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return what distances are made of: an addend, a scale, and how far they may be off."""
+        dim = turned.shape[1]
+        own = np.einsum("ij,ij->i", turned, units)
+        other = np.einsum("ij,ij->i", near, units)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(own == 0, 0, squares / own)
+            spread = np.where(own == 0, 0, squares * (dim / 4) / own**2 - 1)
+        error = (
+            2 * _DEVIATIONS * np.sqrt(squares) * np.sqrt(np.maximum(spread, 0) / max(dim - 1, 1))
+        )
+        if self.model.settings.metric.is_product:
+            product = np.einsum("ij,ij->i", turned, near)
+            add = 1 - product + share * other
+            found = np.where(own == 0, 0, add), -share, error / 2
+        else:
+            found = squares + 2 * share * other, -2 * share, error
+        add, scale, error = (each.astype(np.float32) for each in found)
+        return add, scale, error
+
+    def pack(self, columns: Columns) -> Columns:
+        """See `Coder.pack`."""
+        if self.model.settings.is_plain:
+            return columns
+        return (packed_signs(columns[0]), *columns[1:])
+
+    def unpack(self, columns: Columns) -> Columns:
+        """See `Coder.unpack`."""
+        if self.model.settings.is_plain:
+            return columns
+        return (unpacked_signs(columns[0]), *columns[1:])
+
+    def metadata(self, _codebook: int | None) -> dict[str, Any]:
+        """See `Coder.metadata`."""
+        return {
+            "rotate_mat_position": None,
+            "fast_rotation_signs": list(self.model.signs),
+            "rotation_type": "fast",
+            "code_dim": self.model.dim,
+            "num_bits": self.model.settings.bits,
+            "packed": not self.model.settings.is_plain,
+            "query_estimator": "raw_query",
+        }
+
+
+def _sizes(turned: Floats, squares: Floats, bits: int) -> Bytes:
+    """Return the size of each number in steps; of those below zero the other way round.
+
+    The scale is the one of several at which the steps point nearest to where the vector does.
+    """
+    most = (1 << bits) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        length = np.where(squares > 0, 1 / np.sqrt(squares), 0).astype(np.float32)
+    sizes = np.abs(turned) * length[:, None]
+    top = np.maximum(sizes.max(axis=1), np.float32(1e-20))
+    best = np.full(len(turned), -np.inf, np.float32)
+    chosen = np.zeros(turned.shape, np.uint8)
+    for part in np.linspace(0.35, 1.0, _TRIES, dtype=np.float32):
+        scale = (most + 1) * part / top * np.float32(1.6)
+        steps = np.clip(np.floor(sizes * scale[:, None] + np.float32(1e-5)), 0, most)
+        middles = steps + np.float32(0.5)
+        fit = np.einsum("ij,ij->i", sizes, middles)
+        fit /= np.sqrt(np.einsum("ij,ij->i", middles, middles))
+        better = fit > best
+        best[better] = fit[better]
+        chosen[better] = steps[better].astype(np.uint8)
+    found: Bytes = np.where(np.signbit(turned), ~chosen & np.uint8(most), chosen)
+    found[squares == 0] = 0
+    return found

@@ -11,16 +11,21 @@ Source: reference index-vector, 2.7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.code_columns import check_bytes, kept_rows
 from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.kmeans import NearestCentroids
 from pennon.index.vector.metric import DistanceKind, Metric
+from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.quantizer import EncodedQueries, PlainQueries, RowCodes
+from pennon.index.vector.rows import Matrix
 from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__sq_code"
@@ -85,3 +90,52 @@ def bounds_of(settings: Settings, metric: Metric, dimension: int) -> tuple[float
         message = f"{settings.path}: values between {bounds.values} are none"
         raise FormatError(message)
     return start, end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarCoder:
+    """Numbers in steps between two bounds."""
+
+    model: Model
+
+    @property
+    def fields(self) -> tuple[pa.Field[Any], ...]:
+        """See `Coder.fields`."""
+        return (pa.field(_CODES, pa.list_(pa.uint8(), self.model.dim)),)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return the least and the greatest number."""
+        return self.model.bounds or (0.0, 0.0)
+
+    @property
+    def step(self) -> float:
+        """Return how far one code is from the next."""
+        start, end = self.bounds
+        return (end - start) / _GREATEST
+
+    def encode(self, vectors: Matrix, _found: NearestCentroids) -> Columns:
+        """See `Coder.encode`."""
+        start, end = self.bounds
+        if start == end:
+            return (np.zeros(vectors.shape, np.uint8),)
+        steps = (vectors.astype(np.float64) - start) * _GREATEST / (end - start)
+        return (np.clip(steps, 0, _GREATEST).astype(np.uint8),)
+
+    def decode(self, columns: Columns) -> Matrix:
+        """Return the vectors that codes stand for: the middle of each step, so that no code falls."""
+        middles: Matrix = columns[0].astype(np.float64) + 0.5
+        return self.bounds[0] + middles * self.step
+
+    def pack(self, columns: Columns) -> Columns:
+        """See `Coder.pack`."""
+        return columns
+
+    def unpack(self, columns: Columns) -> Columns:
+        """See `Coder.unpack`."""
+        return columns
+
+    def metadata(self, _codebook: int | None) -> dict[str, Any]:
+        """See `Coder.metadata`."""
+        start, end = self.bounds
+        return {"dim": self.model.dim, "num_bits": 8, "bounds": {"start": start, "end": end}}

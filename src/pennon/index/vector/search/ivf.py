@@ -22,7 +22,7 @@ from pennon.core.runs import run_starts
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import call_all
 from pennon.errors import ArgumentError
-from pennon.index.vector.base import Allowed, Probes, SearchResult
+from pennon.index.vector.base import Prefilter, Probes, SearchResult
 from pennon.index.vector.lengths import normalized
 from pennon.index.vector.metric import DistanceKind, Metric
 from pennon.index.vector.partition_reader import Partition, PartitionReader
@@ -36,11 +36,11 @@ from pennon.index.vector.quantizer import (
     RowMask,
     RowQueries,
     ScanOrder,
+    Uint8Bounds,
 )
 from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
@@ -55,7 +55,7 @@ _CUT: Final = 8
 """Of so many times as many centroids as are near, those are left out whose bytes are far."""
 _PAIRS: Final = 1024
 """Pairs of partitions that have no graphs are searched together, about so many."""
-_QUERIES_A_LANE: Final = 8
+_QUERIES_A_WORKER: Final = 8
 """Fewer queries are not worth a thread."""
 
 
@@ -72,8 +72,8 @@ class IvfIndex:
         kind = np.uint8 if metric.is_of_bits else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
         rows = self._centroids.view(np.uint8).reshape(len(centroids), -1)
-        is_cut = metric.centroid_kind is DistanceKind.SQUARES
-        self._rows = RowCodes(rows, Uint8Bounds(rows) if is_cut else None)
+        is_bounded = metric.centroid_kind is DistanceKind.SQUARES
+        self._rows = RowCodes(rows, Uint8Bounds(rows) if is_bounded else None)
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
@@ -93,7 +93,7 @@ class IvfIndex:
         )
 
     def search(
-        self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None
+        self, queries: Vectors, k: int, probes: Probes, prefilter: Prefilter | None
     ) -> SearchResult:
         """See `VectorIndex.search`."""
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
@@ -102,10 +102,10 @@ class IvfIndex:
         # what is too large for 32 bits is infinitely far away
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if len(queries) <= _AT_ONCE:
-                return self._search(queries, k, probes, allowed)
+                return self._search(queries, k, probes, prefilter)
             return SearchResult.joined(
                 [
-                    self._search(queries[start : start + _AT_ONCE], k, probes, allowed).behind(
+                    self._search(queries[start : start + _AT_ONCE], k, probes, prefilter).behind(
                         start
                     )
                     for start in range(0, len(queries), _AT_ONCE)
@@ -113,7 +113,7 @@ class IvfIndex:
             )
 
     def _search(
-        self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None
+        self, queries: Vectors, k: int, probes: Probes, prefilter: Prefilter | None
     ) -> SearchResult:
         vectors, is_valid = self._prepared(queries)
         count = len(self._centroids)
@@ -125,7 +125,7 @@ class IvfIndex:
             vectors = vectors[numbers]
             asks = self._quantizer.asks(vectors)
             width = max(probes.ef or k + k // 2, k)
-            search = _Search(self, self._reader, vectors, asks, width, allowed)
+            search = _Search(self, self._reader, vectors, asks, width, prefilter)
             search.run(nearest, fewest, most)
         places, rows, distances = nearest.sorted()
         return SearchResult(numbers[places], rows, distances)
@@ -150,8 +150,8 @@ class IvfIndex:
         wanted = queries.astype(self._centroids.dtype, copy=False)
         asked = EncodedQueries(self.metric.centroid_kind, wanted)
         best = TopKHeaps(len(queries), count)
-        is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
-        if self._rows.cut is not None and is_worth_it and best.has_room:
+        is_worth_it = len(queries) >= _QUERIES_A_WORKER and len(self._numbers) >= _CUT * count
+        if self._rows.bounds is not None and is_worth_it and best.has_room:
             none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
             pairs = Pairs([self._rows], [self._numbers], [None], none, none, which)
             PlainQueries(asked).prepare(pairs).keep(best.heaps, pairs.as_one)
@@ -179,10 +179,10 @@ class _Search:
         vectors: Vectors,
         asks: QueryBatch,
         width: int,
-        allowed: Allowed | None,
+        prefilter: Prefilter | None,
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
-        self._asks, self._width, self._allowed = asks, width, allowed
+        self._asks, self._width, self._prefilter = asks, width, prefilter
         self._order = ScanOrder.PARTITIONS if reader.has_graphs else asks.order
 
     def run(self, nearest: TopKHeaps, fewest: int, most: int) -> None:
@@ -199,8 +199,8 @@ class _Search:
                 break
             next_nearest = np.ascontiguousarray(near[:, count])
             self._round(nearest, next_nearest, underfilled)
-            is_hungry = np.isin(underfilled, nearest.underfilled())
-            underfilled, near = underfilled[is_hungry], near[is_hungry]
+            is_short = np.isin(underfilled, nearest.underfilled())
+            underfilled, near = underfilled[is_short], near[is_short]
 
     def _round(self, nearest: TopKHeaps, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query: by query, the nearest partition of each first."""
@@ -239,7 +239,7 @@ class _Search:
         """Let queries keep the nearest rows of pairs."""
         if not nearest.has_room:
             nearest.make_room(int(np.bincount(pairs.queries, pairs.lengths).max()))
-        keep_pairs(self._asks, self._order, pairs, nearest, _lane_count(len(nearest.counts)))
+        keep_pairs(self._asks, self._order, pairs, nearest, _worker_count(len(nearest.counts)))
 
     def _round_by_part(
         self, nearest: TopKHeaps, partitions: Int64Array, queries: Int64Array
@@ -256,15 +256,17 @@ class _Search:
                 (numbers[at], partition, passing, asking[at])
                 for at, partition, passing in zip(*held, strict=True)
             ]
-            lanes = _lanes(nearest, parts)
-            work = [partial(_Lane(self._asks, self._width, mine).ask, nearest) for mine in lanes]
+            workers = _workers(nearest, parts)
+            work = [
+                partial(_Worker(self._asks, self._width, mine).ask, nearest) for mine in workers
+            ]
             call_all(work)
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[_Held]:
         """Read partitions; yield as many as are held at once, without partitions whose rows are all excluded."""
         read = self._reader.read(numbers)
         is_read = not isinstance(read, list)  # what is remembered takes no more memory
-        if self._allowed is None and not is_read:
+        if self._prefilter is None and not is_read:
             yield range(len(numbers)), cast("list[Partition]", read), [None] * len(numbers)
             return
         places: list[int] = []
@@ -272,7 +274,9 @@ class _Search:
         passing: list[RowMask | None] = []
         size = 0
         for place, partition in enumerate(read):
-            mask = None if self._allowed is None else self._allowed(partition.rows).view(np.uint8)
+            mask = (
+                None if self._prefilter is None else self._prefilter(partition.rows).view(np.uint8)
+            )
             if mask is not None and not mask.any():
                 continue
             places.append(place)
@@ -314,41 +318,41 @@ _Part: TypeAlias = tuple[int, Partition, RowMask | None, Int64Array]
 """The number of a partition, itself, which of its rows may be found (None: all), and the queries that ask it."""
 
 
-def _lanes(nearest: TopKHeaps, parts: list[_Part]) -> list[list[_Part]]:
-    """Return partitions, by the lanes that work side by side: each has some of the queries to itself."""
+def _workers(nearest: TopKHeaps, parts: list[_Part]) -> list[list[_Part]]:
+    """Return partitions, by the workers that work side by side: each has some of the queries to itself."""
     queries = len(nearest.counts)
-    count = _lane_count(queries) if nearest.has_room else 1
+    count = _worker_count(queries) if nearest.has_room else 1
     if count < 2:
         return [parts]
-    lanes: list[list[_Part]] = [[] for _ in range(count)]
+    workers: list[list[_Part]] = [[] for _ in range(count)]
     firsts = _first_queries(queries, count)
     asking = [part[3] for part in parts]
     starts = np.array([0, *map(len, asking[:-1])]).cumsum()
-    of_lanes = firsts.searchsorted(np.concatenate(asking), side="right")
-    # how many of the queries of each part, which ascend, are of the lanes before
+    of_workers = firsts.searchsorted(np.concatenate(asking), side="right")
+    # how many of the queries of each part, which ascend, are of the workers before
     before = [
-        np.add.reduceat(of_lanes < lane, starts, dtype=np.int64).tolist()
-        for lane in range(1, count + 1)
+        np.add.reduceat(of_workers < worker, starts, dtype=np.int64).tolist()
+        for worker in range(1, count + 1)
     ]
-    for lane, mine in enumerate(lanes):
-        those = before[lane - 1] if lane else [0] * len(parts)
-        for part, start, end in zip(parts, those, before[lane], strict=True):
+    for worker, mine in enumerate(workers):
+        those = before[worker - 1] if worker else [0] * len(parts)
+        for part, start, end in zip(parts, those, before[worker], strict=True):
             if start < end:
                 mine.append((*part[:3], part[3][start:end]))
-    return lanes
+    return workers
 
 
-def _first_queries(queries: int, lanes: int) -> Int64Array:
-    """Return the first query of each lane but the first one; they have about as many each."""
-    return np.array([-(-queries * lane // lanes) for lane in range(1, lanes)], np.int64)
+def _first_queries(queries: int, workers: int) -> Int64Array:
+    """Return the first query of each worker but the first one; they have about as many each."""
+    return np.array([-(-queries * worker // workers) for worker in range(1, workers)], np.int64)
 
 
-def _lane_count(queries: int) -> int:
-    """Return how many lanes queries are worth."""
-    return max(min(processors(), queries // _QUERIES_A_LANE), 1)
+def _worker_count(queries: int) -> int:
+    """Return how many workers queries are worth."""
+    return max(min(processors(), queries // _QUERIES_A_WORKER), 1)
 
 
-class _Lane:
+class _Worker:
     """Partitions, each with the queries that ask it."""
 
     __slots__ = ("_asks", "_wanted", "_width")

@@ -39,7 +39,7 @@ class TopKHeaps:
         return self._distances, self._rows, self.counts
 
     def bounds(self) -> TopKHeaps:
-        """Return how far the nearest rows are, for another lane: it keeps what may be nearer, see `join_beyond`."""
+        """Return how far the nearest rows are, for another worker: it keeps what may be nearer, see `join_beyond`."""
         found = TopKHeaps(0, self._most)
         found._distances, found.counts = self._distances.copy(), self.counts.copy()
         found._rows = np.full_like(self._rows, _NO_ROW)
@@ -47,7 +47,7 @@ class TopKHeaps:
         return found
 
     def join_beyond(self, other: TopKHeaps) -> None:
-        """Put in what another lane found that began with our `bounds`."""
+        """Put in what another worker found that began with our `bounds`."""
         other._distances[other._rows == _NO_ROW] = np.nan  # which is at no distance
         self.join(np.arange(len(self.counts)), *other.heaps)
 

@@ -16,7 +16,7 @@ from pennon.index.kernels.vectors.rabit import (
     sign_tables,
     turn,
 )
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from pennon.index.vector.quantizers.rq_bits import blocked, packed_signs, stored_width
 
 Floats = npt.NDArray[np.float32]

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.index.kernels.vectors.shares import WorkChunks
 from pennon.index.kernels.vectors.vector_rows import (
     CodeRows,
     RowParts,
-    cut_bytes,
-    cut_rows,
+    bounds_bytes,
     keep_rows,
+    quantise_rows,
     row_distances,
 )
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 from tests.unit.index.kernels.vectors.heaps import Asked, bytes_of
 
 Array = npt.NDArray[Any]
@@ -78,7 +78,7 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     passing, *pairs = by_pair(asked)
     rows_of = [CodeRows(part, numbers) for part, numbers in zip(parts, asked.rows, strict=True)]
     made = RowParts(kind, rows_of, passing)
-    keep_rows(made, *pairs, asks, starts, 0.5, *asked.heaps, shares_of(pairs[0]))  # type: ignore[call-arg]
+    keep_rows(made, *pairs, asks, starts, 0.5, *asked.heaps, chunks_of(pairs[0]))  # type: ignore[call-arg]
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
 
 
@@ -90,7 +90,7 @@ def by_pair(asked: Asked) -> tuple[Any, ...]:
     return passing, partitions[order], numbers[order], places[order]
 
 
-def shares_of(pairs: Array) -> WorkChunks:
+def chunks_of(pairs: Array) -> WorkChunks:
     """Return all pairs, cut at some places."""
     return WorkChunks(np.array([0, 0, len(pairs) // 3, len(pairs) // 2, len(pairs)]))
 
@@ -126,15 +126,15 @@ def spoil(rows: Array, queries: Array, how: str) -> None:
 
 def cut(rows: Array) -> Array | None:
     """Return rows of float32 cut to bytes; None if they are not worth it, or cannot be cut."""
-    made = np.empty(cut_bytes(len(rows), rows.shape[1] // 4), np.uint8)
-    return made if len(made) and cut_rows(rows, made) else None
+    made = np.empty(bounds_bytes(len(rows), rows.shape[1] // 4), np.uint8)
+    return made if len(made) and quantise_rows(rows, made) else None
 
 
 def rows_cut(codes: Array, numbers: Array, made: Array | None) -> CodeRows:
     """Return rows as kernels take them."""
     rows = CodeRows(codes, numbers)
     if made is not None:
-        rows.cut_to(made)
+        rows.take_bounds(made)
     return rows
 
 
@@ -169,7 +169,7 @@ def test_nearest_rows_with_uint8_bounds_equal_full_distances(
     made = RowParts(
         kind, [rows_cut(*each) for each in zip(parts, asked.rows, cuts, strict=True)], passing
     )
-    keep_rows(made, *pairs, bytes_of(queries), starts, 1.0, *asked.heaps, shares_of(pairs[0]))  # type: ignore[call-arg]
+    keep_rows(made, *pairs, bytes_of(queries), starts, 1.0, *asked.heaps, chunks_of(pairs[0]))  # type: ignore[call-arg]
     for heap in range(0, 40, 4):
         query = asked.places[heap]
         right = sorted(
@@ -246,17 +246,17 @@ def test_partitions_are_of_one_width() -> None:
         RowParts(0, [None], [None])  # type: ignore[list-item]
 
 
-def test_cut_rows_refuse_buffers_of_wrong_size() -> None:
+def test_quantise_rows_refuses_buffers_of_wrong_size() -> None:
     rows = np.zeros((64, 64), np.uint8)
-    assert cut_bytes(63, 16) == cut_bytes(64, 15) == cut_bytes(64, 4097) == 0
-    size = cut_bytes(64, 16)
+    assert bounds_bytes(63, 16) == bounds_bytes(64, 15) == bounds_bytes(64, 4097) == 0
+    size = bounds_bytes(64, 16)
     assert 64 * 16 < size < 64 * 32
-    assert not cut_rows(rows, np.empty(size, np.uint8))
+    assert not quantise_rows(rows, np.empty(size, np.uint8))
     for wrong, out in [(rows, size - 1), (rows, 0), (rows[:, :63].copy(), size), (rows[:63], size)]:
         with pytest.raises(ValueError, match="as many bytes"):
-            cut_rows(wrong, np.empty(out, np.uint8))
+            quantise_rows(wrong, np.empty(out, np.uint8))
     values = np.arange(64 * 16, dtype=np.float32).reshape(64, 16)
-    assert cut_rows(bytes_of(values), np.empty(size, np.uint8))
+    assert quantise_rows(bytes_of(values), np.empty(size, np.uint8))
 
 
 def test_row_distances_of_long_codes_do_not_overflow() -> None:

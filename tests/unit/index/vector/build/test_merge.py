@@ -18,7 +18,7 @@ from pennon.index.vector.build.new_index import write_index
 from pennon.index.vector.build.opened_index import open_stored
 from pennon.index.vector.build.partitions import sorted_by_partition
 from pennon.index.vector.model import Model
-from pennon.index.vector.quantizers.coders import ScalarCoder
+from pennon.index.vector.quantizers.sq import ScalarCoder
 from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V2_1

@@ -10,10 +10,10 @@ from pennon.index.vector.quantizer import (
     PlainQueries,
     RowCodes,
     ScanOrder,
+    Uint8Bounds,
 )
 from pennon.index.vector.search.nearest_rows import TopKHeaps
 from pennon.index.vector.search.schedule import keep_pairs
-from pennon.index.vector.uint8_bounds import Uint8Bounds
 
 QUERIES, WIDTH, PROBED = 30, 20, 6
 
@@ -55,9 +55,9 @@ def test_schedule_with_several_workers_equals_one_heap(
     nearest = TopKHeaps(QUERIES, most)
     asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
-    for lanes in (1, 2, 3, 50):
+    for workers in (1, 2, 3, 50):
         nearest = TopKHeaps(QUERIES, most)
-        keep_pairs(asks, order, pairs, nearest, lanes)
+        keep_pairs(asks, order, pairs, nearest, workers)
         assert [each.tolist() for each in nearest.sorted()] == wanted
 
 
@@ -69,7 +69,7 @@ def test_schedule_of_partitions_with_few_queries(probed: int) -> None:
     nearest = TopKHeaps(QUERIES, 10)
     asks.prepare(pairs).keep(nearest.heaps, pairs.as_one)
     wanted = [each.tolist() for each in nearest.sorted()]
-    for lanes in (1, 2, 3, 50):
+    for workers in (1, 2, 3, 50):
         nearest = TopKHeaps(QUERIES, 10)
-        keep_pairs(asks, ScanOrder.NEAREST_THEN_REST, pairs, nearest, lanes)
+        keep_pairs(asks, ScanOrder.NEAREST_THEN_REST, pairs, nearest, workers)
         assert [each.tolist() for each in nearest.sorted()] == wanted

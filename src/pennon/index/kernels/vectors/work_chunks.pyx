@@ -1,4 +1,4 @@
-"""WorkChunks of work, of which each thread takes the next one; see the stub."""
+"""Chunks of work, of which each thread takes the next one; see the stub."""
 
 from libc.stdint cimport int64_t
 
@@ -22,7 +22,7 @@ cdef class WorkChunks:
         cdef int64_t at, before = 0
         for at in range(borders.shape[0]):
             if borders[at] < before:
-                raise ValueError("shares of work begin where others end")
+                raise ValueError("chunks of work begin where others end")
             before = borders[at]
         self.borders, self.taken = borders, 0
 

@@ -1,4 +1,4 @@
-"""Shares of work, of which each thread takes the next one."""
+"""Chunks of work, of which each thread takes the next one."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ class WorkChunks:
     """Ranges of numbers, each of which is taken once, by whichever thread comes first; kernels take them without the interpreter."""
 
     def __init__(self, borders: npt.NDArray[np.int64]) -> None:
-        """Share the numbers ``borders[n]`` to ``borders[n + 1]``.  Raises ValueError unless they rise from 0 or more."""
+        """Chunk the numbers ``borders[n]`` to ``borders[n + 1]``.  Raises ValueError unless they rise from 0 or more."""
 
     def __iter__(self) -> Iterator[tuple[int, int]]: ...
     def __next__(self) -> tuple[int, int]:

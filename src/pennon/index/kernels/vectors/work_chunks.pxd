@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""WorkChunks of work, of which each thread takes the next one."""
+"""Chunks of work, of which each thread takes the next one."""
 
 from libc.stdint cimport int64_t
 

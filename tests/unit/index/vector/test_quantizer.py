@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pennon.index.vector.uint8_bounds import Uint8Bounds
+from pennon.index.vector.quantizer import Uint8Bounds
 
 
 def test_uint8_bounds_are_made_on_repeated_comparison() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from pennon.index.vector.metric import COSINE, DOT, L2, Metric
 from pennon.index.vector.model import Model
+from pennon.index.vector.quantizers.rq import RabitCoder, rotated
 from pennon.index.vector.quantizers.rq_bits import blocked, packed_signs
-from pennon.index.vector.quantizers.rq_rotation import RabitCoder, rotated
 from pennon.index.vector.settings import VectorSettings
 
 ROWS = np.array(

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from pennon.index.kernels.vectors.shares import WorkChunks
+from pennon.index.kernels.vectors.work_chunks import WorkChunks
 
 
 def test_work_chunks_are_taken_in_order_once() -> None:

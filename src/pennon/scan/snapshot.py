@@ -162,6 +162,11 @@ class Snapshot:
         """
         return _made_lately(self._known, MOST_KNOWN, (key, *about), make)
 
+    def recall(self, key: Key[T], *about: Hashable) -> T | None:
+        """Return what `remember` made for a key lately; None if it made nothing."""
+        found: T | None = self._known.get((key, *about))
+        return found
+
     def remember_plan(self, key: Key[T], make: Callable[[], T], *about: Hashable) -> T:
         """Return a plan that holds open files, made now or lately by this process: a child of a fork makes its own."""
         return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key, *about), make)

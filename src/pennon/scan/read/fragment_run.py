@@ -55,8 +55,10 @@ RUNS: Final[Key[FragmentRun]] = Key("fragment run")
 class FragmentRun:
     """Neighbouring fragments of one version: their physical rows, counted through."""
 
-    def __init__(self, fragments: Sequence[Fragment]) -> None:
-        """Take fragments that say how many rows they have."""
+    def __init__(self, snapshot: Snapshot, fragments: Sequence[Fragment]) -> None:
+        """Take fragments of a version; they say how many rows they have."""
+        self.files = snapshot.at(snapshot.manifest)
+        """Opens the data files; it does not remember this run, so that both go when nobody else has them."""
         self.fragments = tuple(fragments)
         rows = [each.physical_rows or 0 for each in fragments]
         self.borders: Int64Array = np.cumsum([0, *rows], dtype=np.int64)
@@ -74,16 +76,16 @@ class FragmentRun:
     @classmethod
     def of(cls, snapshot: Snapshot, fragments: Sequence[Fragment]) -> FragmentRun:
         """Return the run of some fragments of a version, made now or lately by this process."""
-        return snapshot.remember_run(RUNS, lambda: cls(fragments), *map(id, fragments))
+        return snapshot.remember_run(RUNS, lambda: cls(snapshot, fragments), *map(id, fragments))
 
-    def column(self, snapshot: Snapshot, wanted: Field) -> _Column:
+    def column(self, wanted: Field) -> _Column:
         """Return what reads a field of the fragments, made now or before."""
         HELD.touch(self)
         known = self._columns
         found = known.get(id(wanted))
         if found is not None and found[0] is wanted:
             return found[1]
-        column = _Column(snapshot, self, wanted)
+        column = _Column(wanted, len(self.fragments))
         while len(known) >= MOST_COLUMNS:
             known.pop(next(iter(known)), None)
         known[id(wanted)] = wanted, column
@@ -126,12 +128,12 @@ class FragmentRun:
             found = self._columns_of.setdefault(key, FileColumns.of(file).column_of)
         return found
 
-    def open(self, snapshot: Snapshot, number: int, file: DataFileRef) -> OpenFile | None:
+    def open(self, number: int, file: DataFileRef) -> OpenFile | None:
         """Return a data file of a fragment; None if it has other rows than the fragment."""
         key = number, file.path
         found = self._opened.get(key)
         if found is None:
-            found = snapshot.open_file(file)
+            found = self.files.open_file(file)
             if found.data.num_rows != self.fragments[number].physical_rows:
                 return None
             self._opened[key] = found
@@ -217,7 +219,7 @@ class RunReader:
 
     def prepare(self, fields: Sequence[Field]) -> PreparedRun:
         """Return the fields, which are looked for in each data file when rows of it are first read."""
-        columns = [self.fragment.column(self.snapshot, each) for each in fields]
+        columns = [self.fragment.column(each) for each in fields]
         return PreparedRun(self.fragment, tuple(columns))
 
     def samples(self) -> Iterator[FragmentReader]:
@@ -243,7 +245,7 @@ class PreparedRun:
         """Return the values of each field at the given physical rows, in order."""
         try:
             numbers, parts = self.run.parts(rows)
-            return [column.read(numbers, parts) for column in self.columns]
+            return [column.read(self.run, numbers, parts) for column in self.columns]
         except TooLargeError:
             if rows.count < 2:
                 raise
@@ -253,37 +255,40 @@ class PreparedRun:
 
 
 class _Column:
-    """A field in the fragments of a run; each is opened when rows of it are first read."""
+    """A field in the fragments of a run; each is opened when rows of it are first read.
 
-    def __init__(self, snapshot: Snapshot, run: FragmentRun, wanted: Field) -> None:
-        self._snapshot, self._run, self._wanted = snapshot, run, wanted
-        self._reads: list[PreparedRead | None] = [None] * len(run.fragments)
-        self._files: list[JoinableFile | None] = [None] * len(run.fragments)
-        self._kinds: list[int] = [_APART] * len(run.fragments)
+    It does not keep the run alive, which has it.
+    """
+
+    def __init__(self, wanted: Field, fragments: int) -> None:
+        self._wanted = wanted
+        self._reads: list[PreparedRead | None] = [None] * fragments
+        self._files: list[JoinableFile | None] = [None] * fragments
+        self._kinds: list[int] = [_APART] * fragments
         """Files that are alike have one number."""
         self._known: list[JoinableFile] = []
         """A file of each kind."""
         self._whole: dict[int, bool] = {}
         """Whether files with some columns have all of the field."""
 
-    def read(self, numbers: list[int], rows: FileRows) -> Chunks:
+    def read(self, run: FragmentRun, numbers: list[int], rows: FileRows) -> Chunks:
         """Return the values of rows of the fragments of these numbers."""
         if not numbers:
-            return self._prepared(0).read(Rows.between(0, 0))[0]
+            return self._prepared(run, 0).read(Rows.between(0, 0))[0]
         for number in numbers:
             if self._files[number] is None and self._reads[number] is None:
-                self._get_to_know(number)
+                self._get_to_know(run, number)
         kinds = [self._kinds[number] for number in numbers]
         if kinds.count(kinds[0]) == len(kinds):
-            return self._read(numbers, rows)
+            return self._read(run, numbers, rows)
         chunks, low = [], 0
         for _, alike in groupby(kinds):
             high = low + len(list(alike))
-            chunks += self._read(numbers[low:high], rows.of_files(low, high))
+            chunks += self._read(run, numbers[low:high], rows.of_files(low, high))
             low = high
         return chunks
 
-    def _read(self, numbers: list[int], rows: FileRows) -> Chunks:
+    def _read(self, run: FragmentRun, numbers: list[int], rows: FileRows) -> Chunks:
         """Return rows of fragments that are alike."""
         files = [file for number in numbers if (file := self._files[number]) is not None]
         if len(files) == len(numbers):
@@ -291,23 +296,22 @@ class _Column:
             if found is not None:
                 return [found]
         pairs = zip(numbers, rows.each(), strict=True)
-        return [chunk for each, mine in pairs for chunk in self._prepared(each).read(mine)[0]]
+        return [chunk for each, mine in pairs for chunk in self._prepared(run, each).read(mine)[0]]
 
-    def _get_to_know(self, number: int) -> None:
+    def _get_to_know(self, run: FragmentRun, number: int) -> None:
         """Find out whether a fragment can be read together with others."""
-        file = self._known_like(number)
+        file = self._known_like(run, number)
         if file is None:
-            read = _reader_of(self._prepared(number))
+            read = _reader_of(self._prepared(run, number))
             file = None if read is None else joinable_file(read)
         if file is not None:
             self._kinds[number] = self._kind(file)
             self._files[number] = file
 
-    def _known_like(self, number: int) -> JoinableFile | None:
+    def _known_like(self, run: FragmentRun, number: int) -> JoinableFile | None:
         """Return what is known of the field, if its pages are as those of another file, which is known."""
         if not self._known:
             return None
-        run, snapshot = self._run, self._snapshot
         for file in run.fragments[number].files:
             column_of = run.columns_of(file)
             whole = self._whole.get(id(column_of))
@@ -315,17 +319,17 @@ class _Column:
                 whole = held_part(self._wanted, column_of) is self._wanted
                 self._whole[id(column_of)] = whole
             if whole:
-                opened = run.open(snapshot, number, file)
+                opened = run.open(number, file)
                 if opened is None:
                     return None
                 return joinable_like(opened.data, column_of, self._known[0])
         return None
 
-    def _prepared(self, number: int) -> PreparedRead:
+    def _prepared(self, run: FragmentRun, number: int) -> PreparedRead:
         """Return what reads the field of one fragment by itself."""
         found = self._reads[number]
         if found is None:
-            reader = FragmentReader(self._snapshot, self._run.fragments[number])
+            reader = FragmentReader(run.files, run.fragments[number])
             found = self._reads[number] = reader.prepare([self._wanted])
         return found
 

@@ -10,12 +10,11 @@ import numpy as np
 from pennon.core.units import MIB
 from pennon.scan.read.fragment_run import MOST_FRAGMENTS, FragmentRun
 from pennon.scan.read.tasks import (
-    KNOWN_TASKS,
+    ALL_TASKS,
     ChosenRows,
     ReadTask,
     RunTask,
     ScanTask,
-    all_tasks,
 )
 from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.version import V2_1
@@ -38,7 +37,7 @@ def join_tasks(
 
     ``share`` is how much of the data files is read.
     """
-    if len(tasks) > KNOWN_TASKS or tasks is not all_tasks(snapshot):
+    if tasks is not snapshot.recall(ALL_TASKS):
         return tuple(_join(snapshot, tasks, share))
     return snapshot.remember_run(JOINED, lambda: tuple(_join(snapshot, tasks, share)), share)
 

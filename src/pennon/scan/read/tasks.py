@@ -115,7 +115,7 @@ def plan_tasks(
     if fragments is None and limit is None and not with_deleted:
         if offset or len(snapshot.manifest.fragments) > KNOWN_TASKS:
             return list(_all_tasks(snapshot, offset))
-        return all_tasks(snapshot)
+        return snapshot.remember(ALL_TASKS, lambda: tuple(_all_tasks(snapshot, 0)))
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:
@@ -132,11 +132,6 @@ def plan_tasks(
         if left is not None and left <= 0:
             break
     return tasks
-
-
-def all_tasks(snapshot: Snapshot) -> tuple[ScanTask, ...]:
-    """Return the tasks of a scan of all rows, made now or before."""
-    return snapshot.remember(ALL_TASKS, lambda: tuple(_all_tasks(snapshot, 0)))
 
 
 def _all_tasks(snapshot: Snapshot, offset: int) -> Iterator[ScanTask]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +76,8 @@ def test_tasks_with_rows_between_them_stay_apart(tmp_path: Path) -> None:
 def test_cut_of_live_rows_is_by_fragment(tmp_path: Path) -> None:
     table = _write(tmp_path / "t", 3, 10)
     table.delete("n >= 5 AND n < 12")
-    run = FragmentRun(list(_snapshot(tmp_path / "t").manifest.fragments))
+    snapshot = _snapshot(tmp_path / "t")
+    run = FragmentRun(snapshot, list(snapshot.manifest.fragments))
     assert run.cut(0, 23) == [5, 8, 10]
     assert run.cut(4, 6) == [1, 1]
     assert run.live_end(5) == 13
@@ -134,6 +137,25 @@ def test_files_that_other_runs_need_are_let_go_of(
     for _ in range(3):
         assert table.to_table()["n"].to_pylist() == list(range(60 * ROWS))
         assert table.count_rows(filter="n % 2 = 0") == 30 * ROWS
+
+
+def _runs() -> dict[int, ref[FragmentRun]]:
+    return {id(each): ref(each) for each in gc.get_objects() if isinstance(each, FragmentRun)}
+
+
+def test_handle_that_is_dropped_gives_its_files_back(tmp_path: Path) -> None:
+    """Nothing waits for the collector of circles."""
+    before = _runs()
+    table = _write(tmp_path / "t", 20)
+    table.to_table(filter="n > 3")
+    made = [run for key, run in _runs().items() if key not in before]
+    assert made
+    gc.disable()
+    try:
+        del table
+        assert not [run for run in made if run() is not None]
+    finally:
+        gc.enable()
 
 
 def _calls_of_scan(uri: Path, fragments: int) -> int:

@@ -19,7 +19,7 @@ def test_expected_seconds_name_folders_modules_and_functions_that_exist() -> Non
 
 def test_expected_seconds_are_of_the_function_then_the_module_then_the_folder() -> None:
     mutants = "faults/test_mutants_2_1.py"
-    function = "test_20_000_mutants_of_what_only_2_2_has"
+    function = "test_20_000_mutants_of_2_2_encodings"
     assert seconds_of(mutants, function, is_slow=True) == SLOW_SECONDS[f"{mutants}::{function}"]
     assert seconds_of(mutants, "test_other", is_slow=True) == SLOW_SECONDS[mutants]
     assert seconds_of("faults/test_kill.py", function, is_slow=True) == SLOW_SECONDS["faults"]

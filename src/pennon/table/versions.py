@@ -76,8 +76,8 @@ class ManifestLocation:
 
 def latest_location(store: Reads) -> ManifestLocation:
     """Return where the newest version lies; raises NotFoundError if there is no table."""
-    names = store.list_names(VERSIONS)
     try:
+        names = store.list_names(VERSIONS)
         first = next(_parsed(names), None)
     except CannotListError:
         first, names = _probe(store), iter(())

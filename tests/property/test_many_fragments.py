@@ -80,7 +80,7 @@ class World:
         by = self.rng.choice([pennon, lance])
         rows = self._rows(self.rng.choice(SIZES), self.next)
         self.next += rows.num_rows
-        options = {"mode": "append"} if self.model.num_rows else self._first
+        options = {"mode": "append"} if Path(self.uri).exists() else self._first
         by.write_dataset(
             rows, self.uri, max_rows_per_file=self.rng.choice([64, 1000, 5000]), **options
         )

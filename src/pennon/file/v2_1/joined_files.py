@@ -24,7 +24,6 @@ from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition
 from pennon.encoding.v2_1.point_read import (
     CutRows,
     KnownPage,
-    PickedChunks,
     Recipe,
     are_alike,
     recipe_of,
@@ -34,15 +33,14 @@ from pennon.file.container.file import DataFile
 from pennon.file.container.footer import MAX_ROWS
 from pennon.file.container.opened_file import OpenedFile, ReadRows
 from pennon.file.kernels.column_metadata import find_pages
-from pennon.file.v2_1.assemble_nested import merge, nest, show
 from pennon.file.v2_1.leaf_reader import known_pages, parse_page_layout
-from pennon.file.v2_1.multi_file_take import mapped_source
+from pennon.file.v2_1.multi_file_take import mapped_source, pick_rows
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
 from pennon.io.store import ObjectReader
 
 _DIRECT: Final = 1
 _BUFFERS: Final = 2
-"""Of a mini-block page: chunk words and chunks."""
+"""The number of buffers of a mini-block page without lists and dictionary: chunk words and chunks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,15 +143,9 @@ def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | Non
     """Return rows of files that are alike, in order; see `pennon.file.open.read_joined`."""
     plan = files[0].plan
     sources = [mapped_source(each.source) for each in files]
-    arrays = []
+    parts = (_cut(files, number, rows) for number in range(len(plan.leaves)))
     try:
-        for number, leaf in enumerate(plan.leaves):
-            pages, cut = _cut(files, number, rows)
-            values = PickedChunks.of(pages, cut).pick_mapped(sources)
-            if values is None:
-                return None
-            arrays.append([nest(values, leaf.path, leaf.types, rows.count)])
-        return show(merge(plan.tree, arrays)[0], plan.shown)
+        return pick_rows(plan, sources, parts, rows.count)
     except LanceError:
         return None
 

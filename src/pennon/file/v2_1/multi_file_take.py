@@ -7,7 +7,7 @@ column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -46,20 +46,37 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
         if not all(map(partial(_is_like, first), plans, rows.last_ends())):
             return None
         sources = [mapped_source(reader.source) for reader in readers]
-        arrays = []
+        parts = []
         for number in range(len(first.leaves)):
             leaves = [plan.leaves[number] for plan in plans]
             cut = CutRows.of_files(rows, [leaf.column.first_rows for leaf in leaves])
             pages = _known(readers, leaves, cut)
-            values = None
-            if pages and are_alike(pages):
-                values = PickedChunks.of(pages, cut).pick_mapped(sources)
-            if values is None:
+            if not pages or not are_alike(pages):
                 return None
-            arrays.append([nest(values, leaves[0].path, leaves[0].types, rows.count)])
-        return show(merge(first.tree, arrays)[0], first.shown)
+            parts.append((pages, cut))
+        return pick_rows(first, sources, parts, rows.count)
     except LanceError:
         return None
+
+
+def pick_rows(
+    plan: FieldPlan,
+    sources: Sequence[Bytes | Read],
+    parts: Iterable[tuple[Sequence[KnownPage], CutRows]],
+    count: int,
+) -> pa.Array | None:
+    """Return ``count`` rows of a field of several files, given for each leaf its pages and the rows of these.
+
+    The pages of a leaf are alike; ``sources`` are those of `mapped_source`.  None if chunks do not rise in their file.
+    Raises FormatError for a page that is damaged.
+    """
+    arrays = []
+    for leaf, (pages, cut) in zip(plan.leaves, parts, strict=True):
+        values = PickedChunks.of(pages, cut).pick_mapped(sources)
+        if values is None:
+            return None
+        arrays.append([nest(values, leaf.path, leaf.types, count)])
+    return show(merge(plan.tree, arrays)[0], plan.shown)
 
 
 def _is_like(one: FieldPlan, other: FieldPlan, last_row: int) -> bool:

@@ -50,8 +50,21 @@ class ChosenRows:
     pass_all: bool
 
 
+class _RowRange:
+    """A half-open range of rows: what tasks and units have in common."""
+
+    __slots__ = ()
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return self.end - self.start
+
+
 @dataclass(frozen=True, slots=True)
-class ScanTask:
+class ScanTask(_RowRange):
     """The live rows ``start <= live offset < end`` of one fragment.
 
     With ``chosen`` these are places in a list of live offsets: the rows that indices leave.
@@ -62,14 +75,9 @@ class ScanTask:
     end: int
     chosen: ChosenRows | None = None
 
-    @property
-    def rows(self) -> int:
-        """Return how many rows the task yields."""
-        return self.end - self.start
-
 
 @dataclass(frozen=True, slots=True)
-class RunTask:
+class RunTask(_RowRange):
     """Live rows of a run of fragments: tasks of neighbours that are read as one; see `ScanTask`."""
 
     fragment: FragmentRun
@@ -77,27 +85,17 @@ class RunTask:
     end: int
     chosen: ChosenRows | None = None
 
-    @property
-    def rows(self) -> int:
-        """Return how many rows the task yields."""
-        return self.end - self.start
-
 
 ReadTask: TypeAlias = ScanTask | RunTask
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(_RowRange):
     """The live rows ``[start, end)`` of the task of that number."""
 
     task: int
     start: int
     end: int
-
-    @property
-    def rows(self) -> int:
-        """Return how many rows the unit yields."""
-        return self.end - self.start
 
 
 def plan_tasks(

@@ -182,7 +182,7 @@ class ScanStatistics:
 
 @contextmanager
 def reporting(meter: Meter, callback: Callable[[ScanStatistics], object]) -> Iterator[None]:
-    """Tell a callback what was read when the block is complete; errors of the callback are logged."""
+    """Call the callback with the statistics of the scan after the block; errors of the callback are logged."""
     yield
     try:
         callback(ScanStatistics.of(meter))

@@ -142,7 +142,7 @@ class Snapshot:
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether to read is to wait for a store's answers."""
+        """Return whether the store is remote: a read waits for its answers."""
         return self.store.limits is not None
 
     @property

@@ -20,7 +20,7 @@ from pennon.scan.run.take import take_fragment_offsets
 from pennon.table.fragment import Fragment
 
 _FEW_SHARE: Final = 4
-"""Where more than one row of so many is in the sample, to read the column is cheaper."""
+"""The column is read whole if the sample has more than one row of so many: that is cheaper."""
 _TAKEN_ROWS: Final = 1 << 14
 """Rows that are taken of a fragment at once."""
 

@@ -68,7 +68,7 @@ class Scan:
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether to read is to wait for a store's answers."""
+        """Return whether the store is remote: a read waits for its answers."""
         return self.snapshot.is_remote
 
     def reader_of(self, task: int) -> FragmentReader:
@@ -110,7 +110,7 @@ class Reading:
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether to read is to wait for a store's answers."""
+        """Return whether the store is remote: a read waits for its answers."""
         return self.scan.is_remote
 
     @property

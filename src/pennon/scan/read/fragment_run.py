@@ -64,7 +64,7 @@ class FragmentRun:
         self.borders: Int64Array = np.cumsum([0, *rows], dtype=np.int64)
         """The first row of each fragment, and the number of all rows at last."""
         self._columns: dict[int, tuple[Field, _Column]] = {}
-        """What reads the columns that were asked for, by the identity of their fields."""
+        """The readers of columns, by the identity of the field."""
         self.live: LiveRows | None = None
         """Which rows are alive, once that is known."""
         self._opened: dict[tuple[int, str], OpenFile] = {}

@@ -24,7 +24,7 @@ SMALL_BYTES: Final = MIB
 """A fragment is small if no more bytes are read of it: a larger one keeps threads at work by itself."""
 SMALL_ROWS: Final = 1 << 17
 FIRST_FRAGMENTS: Final = 8
-"""Of the first run; a scan may end there.  Each one has four times as many as that before."""
+"""The fragments of the first run; a scan may end there.  Each further run has four times as many as the one before."""
 JOINED: Final[Key[tuple[ReadTask, ...]]] = Key("joined tasks")
 _OLDEST: Final = V2_1.to_numbers()
 """Files before this version tell the bounds of their pages, by which rows are ruled out fragment by fragment."""

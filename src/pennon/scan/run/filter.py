@@ -83,7 +83,7 @@ TAKEN_ROWS: Final = 1024
 
 
 FEW_TAKEN: Final = 64
-"""Of more fragments they are not: neighbours are read as one."""
+"""The most fragments whose rows are taken; neighbours among more fragments are read as one."""
 
 
 def read_query(query: BoundQuery) -> pa.Table:

@@ -21,7 +21,7 @@ from pennon.index.vector.search.nearest_rows import TopKHeaps
 _SHARED: Final = 2
 """Partitions are shared if so many queries ask each, or more."""
 _CHUNKS: Final = 4
-"""So many chunks for each worker are enough."""
+"""The most chunks of work for each worker."""
 
 
 def keep_pairs(

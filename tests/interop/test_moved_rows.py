@@ -200,3 +200,28 @@ def test_index_segments_with_updated_rows_answer_by_new_values(tmp_path: Path, k
     for condition, keys in wanted.items():
         assert sorted(ours.to_table(["k"], condition)["k"].to_pylist()) == keys, condition
         assert ours.count_rows(condition) == len(keys), condition
+
+
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
+def test_list_index_leaves_fragments_with_items_written_anew(tmp_path: Path, stable: bool) -> None:
+    """pylance goes on to answer by the old lists: ledger F-725."""
+    rows = pa.table({"id": [1, 2, 3, 4], "l": [["a"], ["b"], ["c"], ["d"]], "x": [1, 2, 3, 4]})
+    table = pennon.write_dataset(
+        rows, tmp_path / "t", max_rows_per_file=2, enable_stable_row_ids=stable
+    )
+    table.create_scalar_index("l", "LABEL_LIST")
+    table.create_scalar_index("x", "BTREE")
+    new = pa.table({"id": [1, 2], "l": [["b"], ["a"]]})
+    changed, fields = table.get_fragments()[0].update_columns(new.to_reader(), "id", "id")[:2]
+    update = pennon.LanceOperation.Update(updated_fragments=[changed], fields_modified=fields)
+    pennon.LanceDataset.commit(table.uri, update, read_version=table.version)
+    for optimize in (False, True):
+        if optimize:
+            pennon.dataset(table.uri).optimize.optimize_indices(num_indices_to_merge=0)
+        for library in (pennon, lance):
+            found = library.dataset(table.uri)
+            assert found.to_table(filter="array_has(l, 'a')")["id"].to_pylist() == [2]
+            assert found.to_table(filter="array_has(l, 'c')")["id"].to_pylist() == [3]
+            assert found.to_table(filter="x = 2")["id"].to_pylist() == [2]
+    described = {each.name: each for each in pennon.dataset(table.uri).describe_indices()}
+    assert len(described["x_idx"].segments) == 1, "an index beside it is left alone"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from operator import is_
 from typing import Any
@@ -86,6 +86,21 @@ class Schema:
                 return known
         message = f"the schema has no field with id {field_id}"
         raise ArgumentError(message)
+
+    def relatives(self, ids: Iterable[FieldId]) -> frozenset[FieldId]:
+        """Return the ids of fields, of all fields that these lie in, and of all fields below them."""
+        wanted, found = frozenset(ids), set[FieldId]()
+
+        def visit(field: Field, above: tuple[FieldId, ...]) -> None:
+            path = (*above, field.id)
+            if field.id in wanted:
+                found.update(path, [each.id for each in field.walk()])
+            for child in field.children:
+                visit(child, path)
+
+        for top in self.fields:
+            visit(top, ())
+        return wanted | found
 
     def max_field_id(self) -> int:
         """Return the highest field id, or -1 for a schema without fields."""

@@ -347,7 +347,7 @@ class IndexBuild:
         alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
         if not (self.snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
             kept = RowMap.keeping(of_fragments(each.id for each in alive))
-            if _is_by_zones(segment):
+            if is_by_zones(segment):
                 return kept
             return moved_rows(self.snapshot).as_one().then(kept)
         ids = [self._row_ids(each) for each in alive]
@@ -369,7 +369,8 @@ def _numbers_of(segment: Index) -> str:
     return "stable ids" if stores_row_ids(segment) else "addresses"
 
 
-def _is_by_zones(segment: Index) -> bool:
+def is_by_zones(segment: Index) -> bool:
+    """Return whether an index names zones of rows, whose rows a filter tests, and no rows."""
     kind = kind_of(segment)
     return kind is not None and kind.by_zones
 
@@ -380,7 +381,7 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
     Rows that moved are taken from where they were, but zones are not: of other rows they would be others.  So
     those of fragments that it names itself are taken; a writer may say that it covers the ones that came of them.
     """
-    if not _is_by_zones(segment):
+    if not is_by_zones(segment):
         return covered_now(snapshot, segment)
     claimed = segment.fragment_ids or frozenset()
     if not claimed or not moved_rows(snapshot).maps:

@@ -12,13 +12,14 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
 from pennon.index.kinds import rows_named, stores_row_ids
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import Builder, Origin, carried
+from pennon.ops.index.build import Builder, Origin, carried, is_by_zones
 from pennon.ops.index.builders import THREADS
 from pennon.ops.index.check import is_made_here, wrong_segments
 from pennon.ops.index.create import build_index, plan_like
 from pennon.ops.row_history import has_moved_rows, live_row_ids
 from pennon.scan.plan.known_indices import known_indices
-from pennon.scan.plan.moved_rows import moved_rows
+from pennon.scan.plan.moved_rows import moved_rows, named_now
+from pennon.scan.read.fragment_reader import live_addresses
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
@@ -42,7 +43,8 @@ def optimize_indices(
 
     None where there was nothing to do.  The last ``num_indices_to_merge`` segments of each index and the new
     rows become one, by default the last, and all where rows with stable ids were updated since; with 0 the new rows
-    are a segment of their own.  Segments that name rows which another one has now are written anew without them.  ``retrain``: every
+    are a segment of their own.  Segments that name rows which another one has now, by ids or because a column
+    was written anew in its place, are written anew without them.  ``retrain``: every
     index is made anew, of one segment.  A segment that cannot be read is made anew, and, with a warning, an index that does not name some rows of a
     sample that it should.  Indices of kinds that Pennon
     does not make are left alone, with a warning.
@@ -89,7 +91,8 @@ def optimized_segments(
     count = 1 if merged is None else merged
     old = list(segments[len(segments) - count :]) if count else []
     kept = [] if retrain else [each for each in segments if each not in old]
-    stale, claiming = _stale(snapshot, kept), [e for e in kept if _claims_more(snapshot, e)]
+    stale = _stale(snapshot, segments, kept, fresh)
+    claiming = [each for each in kept if _claims_more(snapshot, each)]
     if merged is None and (stale or (len(segments) > 1 and has_moved_rows(snapshot, fresh))):
         old, stale, claiming = list(segments), [], []
     if not (retrain or fresh or stale or len(old) > 1):
@@ -139,26 +142,60 @@ def _remade(
         return build_index(anew, builder), replaced
 
 
-def _stale(snapshot: Snapshot, kept: Sequence[Index]) -> list[Index]:
-    """Return those segments that name stable ids of rows which live in fragments that they do not cover.
+def _stale(
+    snapshot: Snapshot, segments: Sequence[Index], kept: Sequence[Index], fresh: Sequence[Fragment]
+) -> list[Index]:
+    """Return those kept segments that name rows which live in fragments that they do not cover.
 
-    Such a row was updated: another segment has its new value.  pylance 14 finds it by the old one, too: ledger F-555.
+    Such a row has another value by now, which another segment has, or will have: pylance 14 would find it by the
+    old one, too.  By stable ids it was updated (ledger F-555); by addresses its column was written anew in its place.
     """
-    if not snapshot.manifest.has_stable_row_ids:
-        return []
-    found = []
-    for each in kept:
-        if not stores_row_ids(each):
-            continue
-        covered = _carried(snapshot, each)
-        others = [f for f in snapshot.manifest.fragments if f.id not in covered]
-        try:
-            named = rows_named(each, snapshot.index_files(each, made_now))
-        except _UNREADABLE:
-            continue
-        if others and not named.intersection(live_row_ids(snapshot, others)).is_empty:
-            found.append(each)
-    return found
+    rewritten = _maybe_written_anew(snapshot, segments, fresh)
+    return [each for each in kept if _is_stale(snapshot, each, rewritten)]
+
+
+def _is_stale(snapshot: Snapshot, segment: Index, rewritten: Sequence[Fragment]) -> bool:
+    """Return whether a segment names rows that live elsewhere, or whose columns may have been written anew."""
+    by_ids = snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)
+    others: Sequence[Fragment] = rewritten
+    if by_ids:
+        covered = _carried(snapshot, segment)
+        others = [each for each in snapshot.manifest.fragments if each.id not in covered]
+    elif is_by_zones(segment):  # whatever zones a filter chooses, it tests their rows
+        return False
+    if not others:
+        return False
+    try:
+        if by_ids:
+            named = rows_named(segment, snapshot.index_files(segment, made_now))
+            return not named.intersection(live_row_ids(snapshot, others)).is_empty
+        return (
+            not named_now(snapshot, segment).intersection(live_addresses(snapshot, others)).is_empty
+        )
+    except _UNREADABLE:
+        return False
+
+
+def _maybe_written_anew(
+    snapshot: Snapshot, segments: Sequence[Index], fresh: Sequence[Fragment]
+) -> Sequence[Fragment]:
+    """Return those of new fragments whose rows a segment may name: all but those that were plainly appended.
+
+    To look what a segment names costs as much as to read its row numbers.
+    """
+    try:
+        if moved_rows(snapshot).maps:
+            return fresh
+    except _UNREADABLE:
+        return fresh
+    newest = max((max(each.fragment_ids or (-1,)) for each in segments), default=-1)
+    return [
+        each
+        for each in fresh
+        if each.id <= newest
+        or len(each.files) > 1
+        or any(field < 0 for file in each.files for field in file.field_ids)
+    ]
 
 
 def _claims_more(snapshot: Snapshot, segment: Index) -> bool:

@@ -128,7 +128,7 @@ def replace_data(head: Manifest, operation: DataReplacement, around: ApplyContex
         fragments[each.fragment_id] = all_updated(kept, head.version + 1)
     unchanged = fragments.keys() - {each.fragment_id for each in operation.replacements}
     replaced = (number for ids in fields for number in ids)
-    indices = prune_fields(parse_indices(head.indices), unchanged, replaced)
+    indices = prune_fields(parse_indices(head.indices), unchanged, replaced, head.schema)
     return replace(head, fragments=tuple(fragments.values()), indices=serialize_indices(indices))
 
 

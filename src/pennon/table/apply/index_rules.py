@@ -87,13 +87,17 @@ def _number(writer: WriterVersion) -> tuple[int, ...]:
 
 
 def prune_fields(
-    indices: Iterable[Index], unchanged: Iterable[FragmentId], fields: Iterable[FieldId]
+    indices: Iterable[Index],
+    unchanged: Iterable[FragmentId],
+    fields: Iterable[FieldId],
+    schema: Schema,
 ) -> tuple[Index, ...]:
     """Let the indices on any of the fields cover no fragment but those that did not change.
 
-    Nor those that are gone: a fragment reuse index may say that one that changed took their place.
+    So it is with indices on a list whose items are among the fields: files name the items alone.  They do not cover
+    fragments that are gone: a fragment reuse index may say that one that changed took their place.
     """
-    changed, kept = set(fields), frozenset(unchanged)
+    changed, kept = schema.relatives(fields), frozenset(unchanged)
     return tuple(
         covering(index, index.fragment_ids & kept)
         if index.fragment_ids is not None and changed.intersection(index.field_ids)

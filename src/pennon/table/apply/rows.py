@@ -74,7 +74,8 @@ def update(head: Manifest, operation: Update, around: ApplyContext) -> Manifest:
     fresh = with_fresh_ids(operation.new, head.last_fragment_id)
     new, next_row_id = with_moved_row_ids(fresh, head, operation, around)
     unchanged = old.keys() - updated.keys()
-    indices = prune_fields(parse_indices(head.indices), unchanged, operation.fields_modified)
+    known_indices, modified = parse_indices(head.indices), operation.fields_modified
+    indices = prune_fields(known_indices, unchanged, modified, head.schema)
     indices = extend_indices(indices, new, operation, stable=head.has_stable_row_ids)
     fragments = (*kept, *new)
     return replace(

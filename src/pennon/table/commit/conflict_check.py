@@ -83,7 +83,12 @@ def judge_newer(
             return manifest
         check_writable(manifest)
         shared |= check_compatible(
-            mine.transaction, other, manifest.version, mine.affected, manifest.indices
+            mine.transaction,
+            other,
+            manifest.version,
+            mine.affected,
+            manifest.indices,
+            manifest.schema,
         )
         if mine.adds_keys and other is not None:
             check_adds_no_rows(other, manifest.version)

@@ -16,6 +16,7 @@ from pennon.core.runs import distinct
 from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
 from pennon.io.store import Opens
+from pennon.schema.field import Schema
 from pennon.table.commit.conflict_matrix import Verdict, judge, touched
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.deletion import read_deletions, write_deletions
@@ -115,13 +116,17 @@ def check_compatible(
     version: int,
     affected: Affected | None = None,
     indices: bytes = b"",
+    schema: Schema | None = None,
 ) -> frozenset[FragmentId]:
     """Raise the conflict, if there is one, with the transaction that made ``version``.
 
-    ``other`` is that transaction serialized, None if it is lost; ``indices`` are those of the version.  Returns the
-    fragments whose deletions must be united.
+    ``other`` is that transaction serialized, None if it is lost; ``indices`` and ``schema`` are those of the version.
+    Returns the fragments whose deletions must be united.
     """
     name = operation_name(mine.operation)
+    ours = mine.operation
+    if schema is not None and isinstance(ours, CreateIndex):
+        ours = _on_relatives(ours, schema)
     if other is None:
         message = f"the transaction of version {version} is lost, so {name!r} may conflict with it"
         raise IncompatibleConflict(message)
@@ -130,7 +135,7 @@ def check_compatible(
         operation = theirs.operation
         if isinstance(operation, Rewrite) and isinstance(mine.operation, CreateIndex):
             operation = _with_remap(operation, indices)
-        verdict = judge(mine.operation, operation)
+        verdict = judge(ours, operation)
     except FormatError as error:
         message = f"the transaction of version {version} cannot be read: {error}"
         raise IncompatibleConflict(message, other=other) from error
@@ -149,6 +154,12 @@ def check_compatible(
         message += "; try again on the newest version"
         conflict = RetryableConflict
     raise conflict(message, other=other)
+
+
+def _on_relatives(made: CreateIndex, schema: Schema) -> CreateIndex:
+    """Return new indices as if they were on all fields around theirs as well: files name the items of a list alone."""
+    new = (replace(each, field_ids=tuple(schema.relatives(each.field_ids))) for each in made.new)
+    return replace(made, new=tuple(new))
 
 
 def _with_remap(rewrite: Rewrite, indices: bytes) -> Rewrite:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ConflictError, IncompatibleConflict, RetryableConflict
 from pennon.proto import transaction_pb2
+from pennon.schema.field import Field, Schema
 from pennon.table.commit.conflict_matrix import RULES, Verdict, judge
 from pennon.table.commit.rebase import check_compatible
-from pennon.table.operations import Other
+from pennon.table.operations import CreateIndex, Other, Update, UpdateMode
 from pennon.table.transaction import Transaction
 from pennon.table.transaction_wire import parse_transaction, serialize_transaction
-from tests.unit.table.tables import append, overwrite
+from tests.unit.table.commit.test_conflict_matrix import index
+from tests.unit.table.tables import append, new_fragment, overwrite
 
 OPERATIONS = [f.name for f in transaction_pb2.Transaction.DESCRIPTOR.oneofs[0].fields]
 X, R = IncompatibleConflict, RetryableConflict
@@ -66,6 +71,24 @@ def test_overwrites_of_one_config_key_are_incompatible() -> None:
     assert judge(mine.operation, deletes.operation) is Verdict.INCOMPATIBLE
     assert judge(overwrite(1, size="xl").operation, deletes.operation) is Verdict.COMPATIBLE
     assert judge(append(1).operation, deletes.operation) is Verdict.COMPATIBLE
+
+
+def test_index_on_a_list_conflicts_with_an_update_of_its_items() -> None:
+    """Files, and so updates, name the items alone."""
+    items = Field("item", FieldId(2), "string")
+    schema = Schema((Field("ll", FieldId(1), "list", children=(items,)),))
+    made = index("ll", 1, 0)
+    mine = Transaction(1, CreateIndex((made,)))
+    for modified, is_conflict in ((2, True), (1, True), (7, False)):
+        fields, fragment = (FieldId(modified),), new_fragment(4)
+        changed = (replace(fragment, id=FragmentId(0)),)
+        update = Update((), changed, (), fields, mode=UpdateMode.REWRITE_COLUMNS)
+        theirs = serialize_transaction(Transaction(1, update))
+        if not is_conflict:
+            check_compatible(mine, theirs, 2, schema=schema)
+            continue
+        with pytest.raises(R, match="create_index conflicts with update"):
+            check_compatible(mine, theirs, 2, schema=schema)
 
 
 @pytest.mark.parametrize("mine", [append(1), overwrite(1)])

@@ -94,8 +94,8 @@ def prune_fields(
 ) -> tuple[Index, ...]:
     """Let the indices on any of the fields cover no fragment but those that did not change.
 
-    So it is with indices on a list whose items are among the fields: files name the items alone.  They do not cover
-    fragments that are gone: a fragment reuse index may say that one that changed took their place.
+    A field counts with those around and below it: files name the items of a list, and an index the list.  Fragments
+    that are gone are not covered, either: a fragment reuse index may say that one that changed took their place.
     """
     changed, kept = schema.relatives(fields), frozenset(unchanged)
     return tuple(

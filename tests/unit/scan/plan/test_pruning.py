@@ -111,11 +111,12 @@ def test_pruning_by_row_id_and_address_ranges(table: LanceDataset) -> None:
 
 
 def test_pruning_by_row_id_reads_one_fragment(table: LanceDataset) -> None:
-    table.to_table()
+    condition = f"_rowid IN ({F1 + 5}, {F1 + 9_000})"
+    table.to_table(filter=condition)  # the files' metadata are in the cache from here on
     store = table.snapshot.store
     assert isinstance(store, CountingStore)
     store.reset()
-    found = table.to_table(filter=f"_rowid IN ({F1 + 5}, {F1 + 9_000})")
+    found = table.to_table(filter=condition)
     assert found["n"].to_pylist() == [SIZE + 5, SIZE + 9_000]
     read = [path for path in store.by_path if store.by_path[path].rounds]
     files = table.snapshot.manifest.fragments[1].files

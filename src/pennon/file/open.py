@@ -58,7 +58,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
     ("across", V2_1): ("v2_1.multi_file_take", "read_across"),
     ("join", V2_1): ("v2_1.joined_files", "joinable_file"),
-    ("like", V2_1): ("v2_1.joined_files", "joinable_like"),
+    ("like", V2_1): ("v2_1.joined_files", "joinable_alike"),
     ("joined", V2_1): ("v2_1.joined_files", "read_joined"),
     ("plan", V0_1): ("v0_1.read_plan", "describe"),
     ("plan", V2_0): ("v2_0.read_plan", "describe"),
@@ -141,11 +141,17 @@ def joinable_file(reader: ReadRows) -> JoinableFile | None:
     return known
 
 
-def joinable_like(
-    file: OpenedFile, column_of: Mapping[FieldId, int], like: JoinableFile
-) -> JoinableFile | None:
-    """Return what is known of the field of ``like`` in another mapped file, if that is quickly told; else None."""
-    known: JoinableFile | None = _code("like", V2_1)(file, column_of, like)
+def joinable_alike(
+    files: Sequence[ObjectReader],
+    rows: Sequence[int],
+    columns: Sequence[Mapping[FieldId, int]],
+    like: JoinableFile,
+) -> list[JoinableFile | None]:
+    """Return what is known of the field of ``like`` in other mapped files, where that is quickly told; else None.
+
+    Each has so many rows, and keeps its fields in these columns.  ``like`` comes from `joinable_file`.
+    """
+    known: list[JoinableFile | None] = _code("like", V2_1)(files, rows, columns, like)
     return known
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.kernels.mapping import Mapping
-from pennon.errors import Breadcrumb, FormatError, NotFoundError, UnsupportedError
+from pennon.core.kernels.mapping import Mapping, map_files
+from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, UnsupportedError
 from pennon.io.durable import (
     DurableWriter,
     discard,
@@ -75,10 +75,39 @@ class LocalStore:
                 mapping = Mapping(fd, status.st_size) if status.st_size else None
             finally:
                 os.close(fd)
-        identity = _identity(path, status)
         if mapping is None:
-            return MappedReader(self, path, pa.py_buffer(b""), identity=identity)
-        behind = FileBehind(real, status.st_dev, status.st_ino)
+            return MappedReader(self, path, pa.py_buffer(b""), identity=_identity(path, status))
+        return self._mapped(path, real, mapping, status.st_dev, status.st_ino, _told(status))
+
+    def open_all(self, paths: Sequence[str]) -> list[MappedReader | None]:
+        """Map many files at once; None for a file that `open` refuses."""
+        if self.folders is not None:
+            return [self._open_or_none(path) for path in paths]
+        reals = [self._real(path) for path in paths]
+        found = map_files([os.fsencode(real) for real in reals])
+        return [
+            known and self._mapped(path, real, *known)
+            for path, real, known in zip(paths, reals, found, strict=True)
+        ]
+
+    def _real(self, path: str) -> str:
+        """Return where a file lies; nowhere if its name leaves the root."""
+        try:
+            return safe_join(self._real_root, path)
+        except FormatError:
+            return ""
+
+    def _open_or_none(self, path: str) -> MappedReader | None:
+        try:
+            return self.open(path)
+        except LanceError:
+            return None
+
+    def _mapped(
+        self, path: str, real: str, mapping: Mapping, device: int, inode: int, told: _Told
+    ) -> MappedReader:
+        behind = FileBehind(real, device, inode)
+        identity = path, device, inode, told
         return MappedReader(self, path, pa.py_buffer(mapping), mapping, behind, identity)
 
     def read_whole(self, path: str) -> pa.Buffer:
@@ -174,9 +203,16 @@ class LocalStore:
         return os.path.join(real, name)
 
 
+_Told: TypeAlias = tuple[int, int, int]
+"""The size of a file, and when its bytes and its entry changed last."""
+
+
+def _told(status: os.stat_result) -> _Told:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def _identity(path: str, status: os.stat_result) -> Hashable:
-    changed = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return path, status.st_dev, status.st_ino, changed
+    return path, status.st_dev, status.st_ino, _told(status)
 
 
 def _open_file(real: str, path: str, folders: tuple[str, ...] | None) -> tuple[int, os.stat_result]:

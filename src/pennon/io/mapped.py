@@ -11,7 +11,7 @@ the same, the system ends the process that touches the lost bytes; that is the p
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,16 @@ push out what the takes before it left.
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
-    __slots__ = ("_behind", "_buffer", "_bytes", "_mapping", "_path", "_store", "identity")
+    __slots__ = (
+        "__weakref__",
+        "_behind",
+        "_buffer",
+        "_bytes",
+        "_mapping",
+        "_path",
+        "_store",
+        "identity",
+    )
 
     def __init__(
         self,
@@ -172,3 +181,16 @@ class MappedReader:
 
 def _open_again(store: Opens, path: str) -> object:
     return store.open(path)
+
+
+@runtime_checkable
+class OpensMany(Protocol):
+    """A store that opens many mapped objects at less than the cost of one each."""
+
+    def open_all(self, paths: Sequence[str]) -> list[MappedReader | None]:
+        """Return a reader of each object; None for one that ``open`` refuses."""
+
+
+def open_all(store: Opens, paths: Sequence[str]) -> list[MappedReader | None]:
+    """Return a reader of each object; all are None if the store is none that opens many."""
+    return store.open_all(paths) if isinstance(store, OpensMany) else [None] * len(paths)

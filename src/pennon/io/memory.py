@@ -10,7 +10,7 @@ fork could leave taken.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from itertools import count
@@ -60,7 +60,16 @@ class MemoryStore:
 
     def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Open an object; later changes of the store do not reach the reader."""
-        return MappedReader(self, path, pa.py_buffer(self._find(path).data))
+        found = self._find(path)
+        identity = path, found.number
+        return MappedReader(self, path, pa.py_buffer(found.data), identity=identity)
+
+    def open_all(self, paths: Sequence[str]) -> list[MappedReader | None]:
+        """Open many objects; None for one that is not there."""
+        return [
+            self.open(path) if safe_join(self.root, path) in self._objects else None
+            for path in paths
+        ]
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object."""

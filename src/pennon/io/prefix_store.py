@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.io.forwarding_store import ForwardingStore
+from pennon.io.mapped import MappedReader, open_all
 from pennon.io.paths import check_path, child_uri
 from pennon.io.store import ObjectInfo, Store
 
@@ -25,6 +26,10 @@ class PrefixStore(ForwardingStore):
     def uri(self) -> str:
         """Return the folder's URI."""
         return child_uri(self.inner.uri, self.folder)
+
+    def open_all(self, paths: Sequence[str]) -> list[MappedReader | None]:
+        """See `pennon.io.mapped.OpensMany`."""
+        return open_all(self.inner, [self._place(path)[1] for path in paths])
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder, sorted by path."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
@@ -20,6 +20,7 @@ from pennon.core.units import KIB, MIB
 from pennon.errors import ArgumentError
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.open import open_data_file
+from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
 
@@ -57,7 +58,7 @@ class Session:
     True
     """
 
-    __slots__ = ("__weakref__", "_index_bytes", "_indices", "_memory")
+    __slots__ = ("__weakref__", "_index_bytes", "_indices", "_memory", "mapped")
 
     def __init__(
         self,
@@ -71,10 +72,12 @@ class Session:
         self._memory = Cache(DEFAULT_BYTES if most_bytes is None else most_bytes)
         index_bytes = DEFAULT_INDEX_BYTES if self._index_bytes is None else self._index_bytes
         self._indices = Cache(index_bytes)
+        self.mapped: WeakValueDictionary[Hashable, MappedReader] = WeakValueDictionary()
+        """The maps that runs of fragments hold, by identity, so that no file is mapped twice."""
 
     def size_bytes(self) -> int:
         """Return how much memory the session takes."""
-        return self._memory.size_bytes + self._indices.size_bytes
+        return self._metadata_bytes + self._indices.size_bytes
 
     def index_cache_size_bytes(self) -> int:
         """Return how much of it are indices of tables."""
@@ -82,7 +85,7 @@ class Session:
 
     def approx_num_items(self) -> int:
         """Return the number of entries: files, pages, deleted rows of fragments, row ids, indices."""
-        return len(self._memory) + len(self._indices)
+        return len(self._memory) + len(self._indices) + len(self.mapped)
 
     def is_same_as(self, other: object) -> bool:
         """Tell whether both are the same memory."""
@@ -95,8 +98,12 @@ class Session:
         """Return how much memory each part takes, as pylance shows it."""
         return (
             f"Session(index_cache_size_bytes={self.index_cache_size_bytes()},"
-            f" metadata_cache_size_bytes={self._memory.size_bytes})"
+            f" metadata_cache_size_bytes={self._metadata_bytes})"
         )
+
+    @property
+    def _metadata_bytes(self) -> int:
+        return self._memory.size_bytes + FILE_BYTES * len(self.mapped)
 
     def __copy__(self) -> Session:
         """Return the session itself."""
@@ -107,6 +114,11 @@ class Session:
         return Session, (self._index_bytes, self._memory.most_bytes)
 
     # What snapshots ask for
+
+    def keep_mapped(self, source: MappedReader) -> None:
+        """Note a file that a run of fragments has mapped; a session that remembers nothing does not."""
+        if self._memory.most_bytes:
+            self.mapped[source.identity] = source
 
     def open_file(self, identity: Hashable, source: Callable[[], ObjectReader]) -> OpenFile:
         """Return the data file of that identity, opened from ``source()`` if it is not known."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from weakref import ref
@@ -21,7 +21,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, PoolSpec
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, StoreError
 from pennon.index.files import IndexFiles, Remember, remembering
-from pennon.io.mapped import MappedReader
+from pennon.io.mapped import MappedReader, open_all
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
@@ -200,6 +200,20 @@ class Snapshot:
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 
+    def map_files(self, refs: Iterable[DataFileRef]) -> list[MappedReader | None]:
+        """Return the bytes of data files, not looked at; None for one that cannot be mapped: `open_file` says why."""
+        known, mapped = self._identities, self.session.mapped
+        paths = [ref.store_path for ref in refs]
+        found = {path: mapped[known[path]] for path in paths if known.get(path) in mapped}
+        missing = [path for path in paths if path not in found]
+        for path, source in zip(missing, open_all(self.store, missing), strict=True):
+            if source is None or source.identity is None:
+                continue
+            if known.setdefault(path, source.identity) == source.identity:
+                found[path] = source
+                self.session.keep_mapped(source)
+        return [found.get(path) for path in paths]
+
     def open_index_file(self, path: str, size_bytes: int | None = None) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
         return _open_index_file(self.store, self._identities, self.session, path, size_bytes)
@@ -320,7 +334,10 @@ def _opened(
     store: Store, known: _Identities, session: Session, path: str, size_bytes: int | None
 ) -> OpenFile:
     identity = _identify(store, known, path, size_bytes)
-    return session.open_file(identity, lambda: _open(store, known, path, size_bytes, identity))
+    return session.open_file(
+        identity,
+        lambda: session.mapped.get(identity) or _open(store, known, path, size_bytes, identity),
+    )
 
 
 def _open(

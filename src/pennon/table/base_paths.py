@@ -15,7 +15,7 @@ Source: table.proto; commit-and-faults reference T26; ledger F-341.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
 from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.local import LocalStore
+from pennon.io.mapped import MappedReader, open_all
 from pennon.io.paths import TRUSTED_BASES, has_dot_segments, parse_uri
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import ObjectInfo, ObjectWriter, Store
@@ -56,6 +57,17 @@ class BasedStore(ForwardingStore):
         store, inner = self._place(path)
         found = store.identity(inner, size_bytes)
         return found if store is self.inner else (store.uri, found)
+
+    def open_all(self, paths: Sequence[str]) -> list[MappedReader | None]:
+        """See `pennon.io.mapped.OpensMany`."""
+        places = [self._place(path) for path in paths]
+        found: list[MappedReader | None] = [None] * len(paths)
+        for store in {id(each): each for each, _ in places}.values():
+            mine = [at for at, (each, _) in enumerate(places) if each is store]
+            opened = open_all(store, [places[at][1] for at in mine])
+            for at, reader in zip(mine, opened, strict=True):
+                found[at] = reader
+        return found
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder."""

@@ -28,3 +28,12 @@ class Mapping:
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """Return the bytes (buffer protocol)."""
+
+def map_files(
+    paths: list[bytes],
+) -> list[tuple[Mapping, int, int, tuple[int, int, int]] | None]:
+    """Map files, without the GIL for all of them; None for what is no file, has no bytes or cannot be opened.
+
+    With each map come what the system says of the file: device, inode, and the size in bytes and the times
+    of the last change of its bytes and of its entry, in nanoseconds.  Raises ValueError if a path has a zero byte.
+    """

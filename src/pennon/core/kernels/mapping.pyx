@@ -1,10 +1,14 @@
 """A read-only memory map that does not keep its file descriptor."""
 
 from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.bytes cimport PyBytes_AsStringAndSize
 from cpython.exc cimport PyErr_SetFromErrno
-from libc.stdint cimport uintptr_t
-from libc.stdlib cimport realloc
+from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
+from posix.fcntl cimport O_NONBLOCK, O_RDONLY, open as open_file
+from posix.stat cimport S_ISREG, fstat, struct_stat
+from posix.unistd cimport close
 
 cdef extern from "<sys/mman.h>" nogil:
     void *mmap(void *start, size_t size, int protection, int flags, int fd, long offset)
@@ -14,6 +18,30 @@ cdef extern from "<sys/mman.h>" nogil:
     int PROT_READ
     int MAP_SHARED
     void *MAP_FAILED
+
+cdef extern from *:
+    """
+    #include <fcntl.h>
+    #ifdef __APPLE__
+    #define PENNON_CHANGED(status) ((status).st_ctimespec)
+    #define PENNON_MODIFIED(status) ((status).st_mtimespec)
+    #else
+    #define PENNON_CHANGED(status) ((status).st_ctim)
+    #define PENNON_MODIFIED(status) ((status).st_mtim)
+    #endif
+    static int64_t pennon_nanoseconds(struct timespec time) {
+        return (int64_t) time.tv_sec * 1000000000 + time.tv_nsec;
+    }
+    static int64_t pennon_changed(const struct stat *status) {
+        return pennon_nanoseconds(PENNON_CHANGED(*status));
+    }
+    static int64_t pennon_modified(const struct stat *status) {
+        return pennon_nanoseconds(PENNON_MODIFIED(*status));
+    }
+    """
+    int O_CLOEXEC
+    int64_t pennon_changed(const struct_stat *status) nogil
+    int64_t pennon_modified(const struct_stat *status) nogil
 
 cdef extern from "<unistd.h>" nogil:
     long sysconf(int name)
@@ -90,23 +118,32 @@ cdef class Mapping:
     cdef Py_ssize_t size
     cdef object __weakref__
 
-    def __cinit__(self, int fd, Py_ssize_t size_bytes):
+    def __cinit__(self, *_, **__):
         self.start = MAP_FAILED
+
+    def __init__(self, int fd, Py_ssize_t size_bytes):
+        cdef void *start
         if size_bytes <= 0:
             raise ValueError("only a file that has bytes can be mapped")
-        self.size = size_bytes
+        if self.start != MAP_FAILED:
+            raise ValueError("this maps a file already")
         with nogil:
-            self.start = mmap(NULL, <size_t> size_bytes, PROT_READ, MAP_SHARED, fd, 0)
-        if self.start == MAP_FAILED:
+            start = mmap(NULL, <size_t> size_bytes, PROT_READ, MAP_SHARED, fd, 0)
+        if start == MAP_FAILED:
             PyErr_SetFromErrno(OSError)
-        try:
-            add_span(<uintptr_t> self.start, size_bytes)
-        except MemoryError:
-            munmap(self.start, <size_t> size_bytes)
-            self.start = MAP_FAILED
-            raise
+        self.take(start, size_bytes)
+
+    cdef int take(self, void *start, Py_ssize_t size_bytes) except -1:
+        """Take over a map that was made."""
         global total_mapped
+        try:
+            add_span(<uintptr_t> start, size_bytes)
+        except MemoryError:
+            munmap(start, <size_t> size_bytes)
+            raise
+        self.start, self.size = start, size_bytes
         total_mapped += size_bytes
+        return 0
 
     def __dealloc__(self):
         global total_mapped
@@ -134,3 +171,64 @@ cdef class Mapping:
 
     def __reduce__(self):
         raise TypeError("a memory map does not pickle")
+
+
+cdef struct Opened:
+    void *start
+    int64_t size
+    int64_t device
+    int64_t inode
+    int64_t modified
+    int64_t changed
+
+
+cdef void map_file(const char *path, Opened *out) noexcept nogil:
+    """Map a file; ``out.start`` is MAP_FAILED if it cannot be, or has no bytes."""
+    cdef struct_stat status
+    cdef int fd = open_file(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    out.start = MAP_FAILED
+    if fd < 0:
+        return
+    if fstat(fd, &status) == 0 and S_ISREG(status.st_mode) and status.st_size > 0:
+        out.size, out.device, out.inode = status.st_size, <int64_t> status.st_dev, <int64_t> status.st_ino
+        out.modified, out.changed = pennon_modified(&status), pennon_changed(&status)
+        out.start = mmap(NULL, <size_t> status.st_size, PROT_READ, MAP_SHARED, fd, 0)
+    close(fd)
+
+
+def map_files(list paths):
+    """See mapping.pyi."""
+    cdef Py_ssize_t i, taken = 0, count = len(paths)
+    cdef list held = list(paths), found = []
+    cdef const char **names = NULL
+    cdef Opened *files = NULL
+    cdef Mapping mapping
+    try:
+        names = <const char **> calloc(count + 1, sizeof(char *))
+        files = <Opened *> calloc(count + 1, sizeof(Opened))
+        if names == NULL or files == NULL:
+            raise MemoryError
+        for i in range(count):
+            files[i].start = MAP_FAILED
+            PyBytes_AsStringAndSize(held[i], <char **> &names[i], NULL)  # raises if it holds a zero byte
+        with nogil:
+            for i in range(count):
+                map_file(names[i], &files[i])
+        for i in range(count):
+            if files[i].start == MAP_FAILED:
+                found.append(None)
+                taken = i + 1
+                continue
+            mapping = Mapping.__new__(Mapping)
+            taken = i + 1  # what cannot be taken over is given back by this, too
+            mapping.take(files[i].start, files[i].size)
+            told = files[i].size, files[i].modified, files[i].changed
+            found.append((mapping, files[i].device, files[i].inode, told))
+    finally:
+        if files != NULL:
+            for i in range(taken, count):
+                if files[i].start != NULL and files[i].start != MAP_FAILED:
+                    munmap(files[i].start, <size_t> files[i].size)
+        free(names)
+        free(files)
+    return found

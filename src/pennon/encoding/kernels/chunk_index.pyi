@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.kernels.chunk_lookup import ChunkTable
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -22,6 +23,16 @@ def index_chunks(words: Bytes, width: int, items: int, most_last: int) -> tuple[
 
     Raises ValueError if the words do not hold the items, OverflowError if more than ``most_last`` are
     left for the last chunk.
+    """
+
+def flat_tables(
+    files: list[Bytes], pages: Int64Array, width: int, items: int, most_last: int
+) -> list[ChunkTable | None]:
+    """Return the tables of the chunks of one page of each file; each row of it is one value.
+
+    ``pages[f]`` begins with 1 if there is such a page; then come position and size of its words, and of its
+    chunks.  All pages have ``items`` items; ``width`` and ``most_last`` are those of `index_chunks`.  None stands for
+    a page that is not there, or damaged.  Raises ValueError if the arguments do not fit together.
     """
 
 def index_rows(table: Bytes, count: int, stride: int) -> tuple[Int64Array, npt.NDArray[np.bool_]]:

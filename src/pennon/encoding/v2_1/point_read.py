@@ -11,7 +11,7 @@ recipe.  When rows are read like this, `pennon.encoding.v2_1.strategy` says.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -193,6 +193,31 @@ def _strings_code(encoding: e.Encoding) -> Code | None:
     return (_STRINGS, bits, 0) if bits in (32, 64) else None
 
 
+class PickedPage(Protocol):
+    """A mini-block page from which a kernel picks rows."""
+
+    @property
+    def table(self) -> ChunkTable:
+        """Return where its chunks lie."""
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """Return how its values are encoded; None if no kernel picks them."""
+
+    @property
+    def dictionary(self) -> Block | None:
+        """Return its distinct values, if its values are numbers of these."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainPage:
+    """A `PickedPage` without a dictionary."""
+
+    table: ChunkTable
+    recipe: Recipe
+    dictionary: None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPage:
     """The remembered metadata of a mini-block page."""
@@ -200,6 +225,11 @@ class KnownPage:
     index: ChunkIndex
     table: ChunkTable
     recipe: Recipe | None
+
+    @property
+    def dictionary(self) -> Block | None:
+        """Return its distinct values, if its values are numbers of these."""
+        return self.index.dictionary
 
     @property
     def size_bytes(self) -> int:
@@ -255,7 +285,7 @@ _ONE_RANGE = np.array([0, 1], np.int64)
 class PickedChunks:
     """The chunks that hold some rows; see `pennon.encoding.kernels.chunk_lookup.find_pieces`."""
 
-    pages: Sequence[KnownPage]
+    pages: Sequence[PickedPage]
     rows: CutRows
     pieces: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
     starts: Int64Array
@@ -265,7 +295,7 @@ class PickedChunks:
     size_bytes: int
 
     @classmethod
-    def of(cls, pages: Sequence[KnownPage], rows: CutRows) -> PickedChunks:
+    def of(cls, pages: Sequence[PickedPage], rows: CutRows) -> PickedChunks:
         """Find the chunks of rows of some pages, one for each of ``rows.numbers``."""
         tables = [page.table for page in pages]
         found = find_pieces(tables, rows.files, rows.cuts, rows.starts, rows.ends)
@@ -335,7 +365,7 @@ class PickedChunks:
         shape = recipes[0].shape
         levels = Levels(rep, definition, shape.layers)
         block = shape.block(items, values, offsets)
-        dictionaries = [page.index.dictionary for page in self.pages]
+        dictionaries = [page.dictionary for page in self.pages]
         if len(dictionaries) == 1 or dictionaries[0] is None:
             return PageValues(block, dictionaries[0], levels)
         visible = _visible(levels)
@@ -384,14 +414,16 @@ def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
     return levels.definition <= max_visible(levels.layers)
 
 
-def are_alike(pages: Sequence[KnownPage]) -> bool:
+def are_alike(pages: Sequence[PickedPage]) -> bool:
     """Return whether one kernel call can pick rows of all these pages; `can_join` is true of each."""
     first = pages[0].recipe
-    if not are_like([page.index.dictionary for page in pages]):
+    if not are_like([page.dictionary for page in pages]):
         return False
     if first is None:
         return False
     recipes = [page.recipe for page in pages]
+    if recipes.count(first) == len(recipes):
+        return True
     return all(
         each is first or (each is not None and each.shape == first.shape) for each in recipes
     )
@@ -401,4 +433,4 @@ def can_join(page: KnownPage | None) -> bool:
     """Tell whether rows of a page can be picked together with those of others that are like it."""
     if page is None or page.recipe is None:
         return False
-    return can_join_dictionary(page.index.dictionary)
+    return can_join_dictionary(page.dictionary)

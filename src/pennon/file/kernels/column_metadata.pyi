@@ -25,3 +25,21 @@ def find_pages(
     Raises ValueError if the bytes are no such message, a buffer or an encoding does not lie within
     ``file_bytes``, or all pages together have more than ``most_rows`` rows.
     """
+
+def find_plain_pages(
+    files: list[npt.NDArray[np.uint8]],
+    rows: Int64Array,
+    columns: Int64Array,
+    encodings: list[bytes],
+    version: bytes,
+) -> Int64Array:
+    """Return where the one page of each of some columns lies, in each of many whole files.
+
+    File f should have ``rows[f]`` rows, be of the ``version`` (the last 8 bytes of a file), and keep leaf l
+    in column ``columns[l, f]``.  The result has 7 numbers for each leaf and file.  The first is 0 unless the
+    column has one page with all rows and two buffers, whose encoding stands in the metadata; 1 if these
+    are the bytes ``encodings[l]``, else 2.  Then come position and size of the first buffer and of the
+    second, and the first and the end byte of the encoding, in the file.  What is damaged is 0, too.
+
+    Raises ValueError if the arguments do not fit together.
+    """

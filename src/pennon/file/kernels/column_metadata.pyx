@@ -1,6 +1,8 @@
 """The pages of a column, out of its protobuf message.  See column_metadata.pyi."""
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -9,6 +11,9 @@ from pennon.core.kernels.protobuf cimport BYTES, VARINT, Message, read_bytes, re
 cdef enum:
     COLUMNS = 7
     BUFFERS = 3      # as many as most pages have
+    FOOTER = 40      # bytes
+    VERSION = 8      # bytes, the last of the footer
+    FOUND = 7        # numbers of a page that find_plain_pages gives
 
 cdef struct Buffers:
     int64_t *out     # pairs of position and size
@@ -198,3 +203,165 @@ def find_pages(const uint8_t[::1] data, int64_t file_bytes, int64_t most_rows):
         total += pages_out[i, 0]
         rows_out[i + 1] = total
     return pages, extents, first_rows, (column[0], column[1], column[2], column[3], column[4])
+
+
+# --- the same column of many small files ----------------------------------------------------------
+
+cdef struct Places:
+    # What the footer of a file says; all lies in the file.
+    const uint8_t *column_table
+    const uint8_t *buffer_table
+    int64_t columns
+
+
+cdef uint64_t word(const uint8_t *at) noexcept nogil:
+    cdef uint64_t value
+    memcpy(&value, at, 8)
+    return value
+
+
+cdef uint64_t half_word(const uint8_t *at) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, at, 4)
+    return value
+
+
+cdef bint find_extent(
+    const uint8_t *entry, const uint8_t *data, int64_t size, Message *out
+) noexcept nogil:
+    """Find the message that an entry of a table says the place of."""
+    cdef uint64_t position = word(entry), length = word(entry + 8), most = <uint64_t> size
+    if position > most or length > most - position:
+        return False
+    out.at = data + position
+    out.end = out.at + length
+    out.is_bad = False
+    return True
+
+
+cdef bint find_tables(
+    const uint8_t *data, int64_t size, const uint8_t *version, Places *out
+) noexcept nogil:
+    """Read the footer of a file; False if it is of another version, or damaged."""
+    cdef const uint8_t *footer = data + size - FOOTER
+    cdef uint64_t end, metadata, columns, buffers, column_count, buffer_count
+    if size < FOOTER or memcmp(footer + FOOTER - VERSION, version, VERSION):
+        return False
+    end = <uint64_t> (size - FOOTER)
+    metadata, columns, buffers = word(footer), word(footer + 8), word(footer + 16)
+    buffer_count, column_count = half_word(footer + 24), half_word(footer + 28)
+    if metadata > columns or columns > end or 16 * column_count > end - columns:
+        return False
+    if buffer_count == 0 or buffers > end or 16 * buffer_count > end - buffers:
+        return False
+    out.column_table, out.buffer_table = data + columns, data + buffers
+    out.columns = <int64_t> column_count
+    return True
+
+
+cdef bint has_rows(Message message, int64_t rows) noexcept nogil:
+    """Tell whether a file descriptor says so many rows."""
+    cdef uint64_t tag, found = 0
+    while message.at < message.end:
+        tag = read_varint(&message)
+        if tag == (2 << 3 | VARINT):
+            found = read_varint(&message)
+        else:
+            skip(&message, tag & 7)
+    return not message.is_bad and found == <uint64_t> rows
+
+
+cdef int find_page(
+    const uint8_t *data, int64_t size, Message column, int64_t rows, Message model, int64_t *out
+) noexcept nogil:
+    """Write the numbers of the one page of a column; see find_plain_pages."""
+    cdef int64_t pages[COLUMNS]
+    cdef int64_t extents[16]
+    cdef int64_t own[5]
+    cdef const uint8_t *base = column.at
+    cdef Buffers buffers = Buffers(&extents[0], 8, 0, 0, <uint64_t> size, False)
+    cdef int64_t first, length
+    cdef int i
+    if count_pages(column) != 1 or read_column(&column, &buffers, &pages[0], &own[0]) != 1:
+        return 0
+    first = pages[5]
+    if column.is_bad or buffers.is_outside or pages[0] != rows:
+        return 0
+    if pages[2] != 1 or pages[6] != 2 or first > 6:
+        return 0
+    for i in range(first, first + 2):
+        if extents[2 * i + 1] > size - extents[2 * i]:
+            return 0
+    for i in range(4):
+        out[1 + i] = extents[2 * first + i]
+    out[5], out[6] = base + pages[3] - data, base + pages[4] - data
+    length = pages[4] - pages[3]
+    if length == model.end - model.at and not memcmp(model.at, base + pages[3], length):
+        return 1
+    return 2
+
+
+cdef void find_pages_of_file(
+    const uint8_t *data, int64_t size, const uint8_t *version, int64_t rows,
+    const int64_t[:, ::1] columns, Py_ssize_t file, const Message *models, int64_t[:, :, ::1] out,
+) noexcept nogil:
+    cdef Places places
+    cdef Message message
+    cdef Py_ssize_t leaf
+    cdef int64_t column
+    if not find_tables(data, size, version, &places):
+        return
+    if not find_extent(places.buffer_table, data, size, &message) or not has_rows(message, rows):
+        return
+    for leaf in range(columns.shape[0]):
+        column = columns[leaf, file]
+        if not 0 <= column < places.columns:
+            continue
+        if find_extent(places.column_table + 16 * column, data, size, &message):
+            out[leaf, file, 0] = find_page(
+                data, size, message, rows, models[leaf], &out[leaf, file, 0]
+            )
+
+
+def find_plain_pages(
+    list files, const int64_t[::1] rows, const int64_t[:, ::1] columns, list encodings,
+    const uint8_t[::1] version,
+):
+    """See column_metadata.pyi."""
+    cdef Py_ssize_t i, count = len(files), leaves = len(encodings)
+    cdef const uint8_t[::1] view
+    cdef const uint8_t **data = NULL
+    cdef Message *models = NULL
+    if rows.shape[0] != count or columns.shape[0] != leaves or columns.shape[1] != count:
+        raise ValueError("files, rows and columns differ in number")
+    if version.shape[0] != VERSION:
+        raise ValueError(f"a version of {version.shape[0]} bytes")
+    found = np.zeros((leaves, count, FOUND), np.int64)
+    sizes = np.zeros(count, np.int64)
+    cdef int64_t[:, :, ::1] out = found
+    cdef int64_t[::1] size = sizes
+    held = [list(files), list(encodings)]  # whatever another thread does with the lists
+    try:
+        data = <const uint8_t **> malloc((count + 1) * sizeof(uint8_t *))
+        models = <Message *> malloc((leaves + 1) * sizeof(Message))
+        if data == NULL or models == NULL:
+            raise MemoryError
+        for i in range(count):
+            view = held[0][i]
+            size[i] = view.shape[0]
+            data[i] = &view[0] if view.shape[0] else NULL
+        for i in range(leaves):
+            view = held[1][i]
+            if not view.shape[0]:
+                raise ValueError("an encoding without bytes")
+            models[i] = Message(&view[0], &view[0] + view.shape[0], False)
+        with nogil:  # files may have to be read
+            for i in range(count):
+                if size[i] >= FOOTER:
+                    find_pages_of_file(
+                        data[i], size[i], &version[0], rows[i], columns, i, models, out
+                    )
+    finally:
+        free(data)
+        free(models)
+    return found

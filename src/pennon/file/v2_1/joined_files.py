@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,31 +16,33 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
-from pennon.encoding.arrow_buffers import as_bytes
+from pennon.encoding.arrow_buffers import Bytes
+from pennon.encoding.kernels.chunk_index import flat_tables
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.chunk_index import parse_chunk_index
+from pennon.encoding.v2_1.chunk_index import MOST_CHUNK_VALUES, parse_chunk_index
 from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition
 from pennon.encoding.v2_1.point_read import (
     CutRows,
-    KnownPage,
+    PickedPage,
+    PlainPage,
     Recipe,
     are_alike,
     recipe_of,
 )
 from pennon.errors import LanceError
-from pennon.file.container.file import DataFile
-from pennon.file.container.footer import MAX_ROWS
-from pennon.file.container.opened_file import OpenedFile, ReadRows
-from pennon.file.kernels.column_metadata import find_pages
+from pennon.file.container.column_metadata import Direct
+from pennon.file.container.opened_file import ReadRows
+from pennon.file.kernels.column_metadata import find_plain_pages
 from pennon.file.v2_1.leaf_reader import known_pages, parse_page_layout
 from pennon.file.v2_1.multi_file_take import mapped_source, pick_rows
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
 from pennon.io.store import ObjectReader
 
-_DIRECT: Final = 1
-_BUFFERS: Final = 2
-"""The number of buffers of a mini-block page without lists and dictionary: chunk words and chunks."""
+_VERSION: Final = 8
+"""So many bytes at the end of a file say its version."""
+_SAME, _OTHER = 1, 2
+_Plain: TypeAlias = tuple[MiniBlock, Recipe]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +52,16 @@ class JoinableFile:
     plan: FieldPlan
     """That of another file, if both have the same leaves."""
     source: ObjectReader
-    pages: tuple[tuple[KnownPage, ...], ...]
+    pages: tuple[tuple[PickedPage, ...], ...]
     borders: tuple[Int64Array, ...]
     """The first row of each page of each leaf, and the number of all rows."""
+    kin: object
+    """The same for files whose metadata differs in nothing but the places of pages."""
 
     def is_like(self, other: JoinableFile) -> bool:
         """Return whether both have the same columns of the same field, and pages that are alike."""
+        if self.kin is other.kin:
+            return True
         one, two = self.plan, other.plan
         if one.field is not two.field or one.kin != two.kin:
             return False
@@ -82,57 +88,112 @@ def joinable_file(reader: ReadRows) -> JoinableFile | None:
     except LanceError:
         return None
     borders = tuple([leaf.column.first_rows for leaf in plan.leaves])
-    return JoinableFile(plan, source, tuple(pages), borders)
+    return JoinableFile(plan, source, tuple(pages), borders, object())
 
 
-def joinable_like(
-    file: OpenedFile, column_of: Mapping[FieldId, int], like: JoinableFile
-) -> JoinableFile | None:
-    """Return what is known of the field of another file; see `pennon.file.open.joinable_like`."""
-    if not isinstance(file, DataFile):
-        return None
-    pages, borders = [], []
-    try:
-        for leaf in like.plan.leaves:
-            index = column_of.get(leaf.path[-1].id, -1)
-            if not 0 <= index < file.num_columns:
-                return None
-            (buffer,) = file.source.read([file.column_extents[index]])
-            data = buffer.to_pybytes()
-            numbers, extents, first_rows, _ = find_pages(data, file.source.size_bytes, MAX_ROWS)
-            mine = _plain_pages(file.source, data, numbers, extents)
-            if not mine or first_rows[-1] != file.num_rows:
-                return None
-            pages.append(mine)
-            borders.append(first_rows)
-    except (ValueError, LanceError):
-        return None
-    return JoinableFile(like.plan, file.source, tuple(pages), tuple(borders))
+def joinable_alike(
+    files: Sequence[ObjectReader],
+    rows: Sequence[int],
+    columns: Sequence[Mapping[FieldId, int]],
+    like: JoinableFile,
+) -> list[JoinableFile | None]:
+    """Return what is known of the field of other files; see `pennon.file.open.joinable_alike`."""
+    model = _Model.of(like)
+    wholes = [mapped_source(each) for each in files]
+    whole = [each for each in wholes if isinstance(each, np.ndarray)]
+    if model is None or len(whole) < len(files):
+        return [None] * len(files)
+    indices = [[each.get(leaf, -1) for each in columns] for leaf in model.leaves]
+    table = find_plain_pages(
+        whole, np.array(rows, np.int64), np.array(indices, np.int64), model.encodings, model.version
+    )
+    pages = [
+        _pages(known, whole, rows, numbers)
+        for known, numbers in zip(model.layouts, table, strict=True)
+    ]
+    is_same = (table[:, :, 0] == _SAME).all(axis=0).tolist()
+    borders = {each: (np.array([0, each], np.int64),) * len(pages) for each in set(rows)}
+    found: list[JoinableFile | None] = []
+    for source, count, same, *of_leaves in zip(files, rows, is_same, *pages, strict=True):
+        held = tuple([(page,) for page in of_leaves if page is not None])
+        if len(held) < len(pages):
+            found.append(None)
+            continue
+        kin = like.kin if same else object()
+        found.append(JoinableFile(like.plan, source, held, borders[count], kin))
+    return found
 
 
-def _plain_pages(
-    source: ObjectReader, data: bytes, numbers: Int64Array, extents: Int64Array
-) -> tuple[KnownPage, ...] | None:
-    """Return the pages of a column, all mini-blocks without lists and dictionaries; None if one is not."""
-    held = []
-    for rows, _, kind, start, end, first, count in numbers.tolist():
-        known = _plain_layout(data[start:end]) if kind == _DIRECT and count == _BUFFERS else None
-        if known is None:
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The pages of a field in a file, as those of other files are compared with them."""
+
+    version: bytes
+    leaves: tuple[FieldId, ...]
+    """The ids of the fields."""
+    encodings: list[bytes]
+    layouts: list[_Plain]
+
+    @classmethod
+    def of(cls, file: JoinableFile) -> _Model | None:
+        """Return the model that the file of a plan is; None if its pages are not plain."""
+        leaves = file.plan.leaves
+        found = [leaf.column.pages[0].encoding for leaf in leaves]
+        encodings = [each.data for each in found if isinstance(each, Direct)]
+        layouts = [plain for each in encodings if (plain := _plain_layout(each)) is not None]
+        if len(layouts) < len(leaves):
             return None
-        held.append((known, rows, first))
-    words = source.read([ByteRange(*extents[first].tolist()) for _, _, first in held])
-    pages = []
-    for ((layout, recipe), rows, first), buffer in zip(held, words, strict=True):
-        position, size_bytes = extents[first + 1].tolist()
-        index = parse_chunk_index(layout, rows, as_bytes(buffer), size_bytes, None)
-        pages.append(KnownPage(index, index.table(position), recipe))
-    return tuple(pages) if are_alike(pages) else None
+        (version,) = file.source.read([ByteRange(file.source.size_bytes - _VERSION, _VERSION)])
+        ids = tuple([leaf.path[-1].id for leaf in leaves])
+        return cls(version.to_pybytes(), ids, encodings, layouts)
 
 
-@lru_cache(maxsize=256)
-def _plain_layout(encoding: bytes) -> tuple[MiniBlock, Recipe] | None:
+def _pages(
+    model: _Plain, files: list[Bytes], rows: Sequence[int], numbers: Int64Array
+) -> list[PlainPage | None]:
+    """Return the page of each file that `find_plain_pages` tells of; None where it is none that can be joined."""
+    layout, recipe = model
+    width = 4 if layout.is_large else 2
+    tables = flat_tables(files, numbers, width, layout.num_items, MOST_CHUNK_VALUES)
+    pages = [
+        PlainPage(table, recipe) if table is not None and count == layout.num_items else None
+        for table, count in zip(tables, rows, strict=True)
+    ]
+    for at in np.flatnonzero(numbers[:, 0] == _OTHER).tolist():
+        pages[at] = _other_page(files[at], rows[at], *numbers[at, 1:].tolist())
+    return pages
+
+
+def _other_page(
+    whole: Bytes,
+    rows: int,
+    words: int,
+    words_bytes: int,
+    chunks: int,
+    chunks_bytes: int,
+    first: int,
+    end: int,
+) -> PlainPage | None:
+    """Return a page that is encoded in another way, by the numbers of `find_plain_pages`."""
+    known = _plain_layout(whole[first:end].tobytes())
+    if known is None:
+        return None
+    layout, recipe = known
+    try:
+        held = whole[words : words + words_bytes]
+        index = parse_chunk_index(layout, rows, held, chunks_bytes, None)
+        return PlainPage(index.table(chunks), recipe)
+    except LanceError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _plain_layout(encoding: bytes) -> _Plain | None:
     """Return the layout of mini-block pages without lists and dictionaries, and how to pick their values."""
-    layout = parse_page_layout(encoding)
+    try:
+        layout = parse_page_layout(encoding)
+    except LanceError:
+        return None
     if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
         return None
     recipe = None if max_repetition(layout.layers) else recipe_of(layout)
@@ -152,7 +213,7 @@ def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | Non
 
 def _cut(
     files: Sequence[JoinableFile], leaf: int, rows: FileRows
-) -> tuple[list[KnownPage], CutRows]:
+) -> tuple[list[PickedPage], CutRows]:
     """Return the pages of a leaf that have rows, and the rows of each."""
     pages = [each.pages[leaf] for each in files]
     if all(len(each) == 1 for each in pages):

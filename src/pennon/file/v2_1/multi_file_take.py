@@ -19,6 +19,7 @@ from pennon.encoding.v2_1.point_read import (
     CutRows,
     KnownPage,
     PickedChunks,
+    PickedPage,
     Read,
     are_alike,
 )
@@ -62,7 +63,7 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
 def pick_rows(
     plan: FieldPlan,
     sources: Sequence[Bytes | Read],
-    parts: Iterable[tuple[Sequence[KnownPage], CutRows]],
+    parts: Iterable[tuple[Sequence[PickedPage], CutRows]],
     count: int,
 ) -> pa.Array | None:
     """Return ``count`` rows of a field of several files, given for each leaf its pages and the rows of these.

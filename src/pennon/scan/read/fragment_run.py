@@ -31,11 +31,12 @@ from pennon.encoding.kernels.chunk_lookup import cut_rows
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import TooLargeError
 from pennon.file.container.opened_file import JoinableFile, ReadRows
-from pennon.file.open import joinable_file, joinable_like, read_joined
+from pennon.file.open import joinable_alike, joinable_file, read_joined
+from pennon.io.mapped import MappedReader
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
 from pennon.scan.read.file_columns import FileColumns
 from pennon.scan.read.fragment_reader import Chunks, FragmentReader, PreparedRead
-from pennon.scan.snapshot import Key, OpenFile, Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.table.fragment import DataFileRef, Fragment
@@ -67,7 +68,7 @@ class FragmentRun:
         """The readers of columns, by the identity of the field."""
         self.live: LiveRows | None = None
         """Which rows are alive, once that is known."""
-        self._opened: dict[tuple[int, str], OpenFile] = {}
+        self._sources: dict[tuple[int, str], MappedReader | None] = {}
         self._columns_of: dict[tuple[int, int], dict[FieldId, ColumnIndex]] = {}
         """By the lists of a manifest entry, which files of one schema share."""
         size_bytes = sum([file.size_bytes or 0 for each in fragments for file in each.files])
@@ -93,7 +94,7 @@ class FragmentRun:
 
     def let_go(self) -> None:
         """Forget what reads the columns, and the files; who reads at the moment goes on."""
-        self._columns, self._opened = {}, {}
+        self._columns, self._sources = {}, {}
 
     @property
     def physical_rows(self) -> int:
@@ -128,16 +129,15 @@ class FragmentRun:
             found = self._columns_of.setdefault(key, FileColumns.of(file).column_of)
         return found
 
-    def open(self, number: int, file: DataFileRef) -> OpenFile | None:
-        """Return a data file of a fragment; None if it has other rows than the fragment."""
-        key = number, file.path
-        found = self._opened.get(key)
-        if found is None:
-            found = self.files.open_file(file)
-            if found.data.num_rows != self.fragments[number].physical_rows:
-                return None
-            self._opened[key] = found
-        return found
+    def map_files(self, places: Sequence[tuple[int, DataFileRef]]) -> list[MappedReader | None]:
+        """Return the bytes of data files of fragments; None for one that cannot be mapped."""
+        known = self._sources
+        missing = [(number, file) for number, file in places if (number, file.path) not in known]
+        if missing:
+            now = self.files.map_files([file for _, file in missing])
+            for (number, file), source in zip(missing, now, strict=True):
+                known[number, file.path] = source
+        return [known[number, file.path] for number, file in places]
 
     def parts(self, rows: Rows) -> tuple[list[int], FileRows]:
         """Return the numbers of the fragments that have rows of a range or more, and these rows of each."""
@@ -275,9 +275,13 @@ class _Column:
         """Return the values of rows of the fragments of these numbers."""
         if not numbers:
             return self._prepared(run, 0).read(Rows.between(0, 0))[0]
-        for number in numbers:
-            if self._files[number] is None and self._reads[number] is None:
-                self._get_to_know(run, number)
+        unknown = [
+            number
+            for number in numbers
+            if self._files[number] is None and self._reads[number] is None
+        ]
+        if unknown:
+            self._get_to_know(run, unknown)
         kinds = [self._kinds[number] for number in numbers]
         if kinds.count(kinds[0]) == len(kinds):
             return self._read(run, numbers, rows)
@@ -298,20 +302,40 @@ class _Column:
         pairs = zip(numbers, rows.each(), strict=True)
         return [chunk for each, mine in pairs for chunk in self._prepared(run, each).read(mine)[0]]
 
-    def _get_to_know(self, run: FragmentRun, number: int) -> None:
-        """Find out whether a fragment can be read together with others."""
-        file = self._known_like(run, number)
-        if file is None:
-            read = _reader_of(self._prepared(run, number))
-            file = None if read is None else joinable_file(read)
-        if file is not None:
-            self._kinds[number] = self._kind(file)
-            self._files[number] = file
+    def _get_to_know(self, run: FragmentRun, numbers: list[int]) -> None:
+        """Find out which fragments can be read together with others."""
+        for at, number in enumerate(numbers):
+            if self._known:
+                self._get_to_know_like(run, numbers[at:], self._known[0])
+                return
+            self._get_to_know_one(run, number)
 
-    def _known_like(self, run: FragmentRun, number: int) -> JoinableFile | None:
-        """Return what is known of the field, if its pages are as those of another file, which is known."""
-        if not self._known:
-            return None
+    def _get_to_know_like(self, run: FragmentRun, numbers: list[int], like: JoinableFile) -> None:
+        """Find out which fragments can be read together with a known one."""
+        places = [(number, place) for number in numbers if (place := self._place(run, number))]
+        mapped = run.map_files([(number, file) for number, (file, _) in places])
+        known = [
+            (number, source, column_of)
+            for (number, (_, column_of)), source in zip(places, mapped, strict=True)
+            if source is not None
+        ]
+        files = joinable_alike(
+            [source for _, source, _ in known],
+            [run.fragments[number].physical_rows or 0 for number, _, _ in known],
+            [column_of for _, _, column_of in known],
+            like,
+        )
+        for (number, _, _), file in zip(known, files, strict=True):
+            if file is not None:
+                self._keep(number, file)
+        for number in numbers:
+            if self._files[number] is None:
+                self._get_to_know_one(run, number)
+
+    def _place(
+        self, run: FragmentRun, number: int
+    ) -> tuple[DataFileRef, dict[FieldId, ColumnIndex]] | None:
+        """Return the data file of a fragment that has all of the field, and its columns; None if there is none."""
         for file in run.fragments[number].files:
             column_of = run.columns_of(file)
             whole = self._whole.get(id(column_of))
@@ -319,11 +343,18 @@ class _Column:
                 whole = held_part(self._wanted, column_of) is self._wanted
                 self._whole[id(column_of)] = whole
             if whole:
-                opened = run.open(number, file)
-                if opened is None:
-                    return None
-                return joinable_like(opened.data, column_of, self._known[0])
+                return file, column_of
         return None
+
+    def _get_to_know_one(self, run: FragmentRun, number: int) -> None:
+        read = _reader_of(self._prepared(run, number))
+        file = None if read is None else joinable_file(read)
+        if file is not None:
+            self._keep(number, file)
+
+    def _keep(self, number: int, file: JoinableFile) -> None:
+        self._kinds[number] = self._kind(file)
+        self._files[number] = file
 
     def _prepared(self, run: FragmentRun, number: int) -> PreparedRead:
         """Return what reads the field of one fragment by itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
+from pennon.encoding.kernels.chunk_index import flat_tables, index_chunks, index_rows
 from pennon.encoding.kernels.chunk_lookup import find_pieces, flat_table
 
 MOST = 1 << 16
@@ -27,6 +27,54 @@ def test_chunk_words_become_offsets_and_first_items(width: int, chunks: int) -> 
     assert found == [*counts, 0]
     assert not any(nothing)
     assert size_bytes == offsets[-1]
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_chunk_tables_of_many_files_equal_those_of_each(width: int) -> None:
+    rng = np.random.default_rng(width)
+    items, files, pages = 300, [], []
+    for chunks in (1, 5, 40):
+        words = (rng.integers(0, 200, chunks) << 4 | rng.integers(0, 3, chunks)).astype(
+            f"<u{width}"
+        )
+        front = int(rng.integers(0, 30))
+        files.append(np.concatenate([np.zeros(front, np.uint8), words.view(np.uint8)]))
+        pages.append([1, front, chunks * width, 100, 1 << 20, 0, 0])
+    tables = flat_tables(files, np.array(pages), width, items, MOST)
+    cuts, starts, ends = np.array([0, 2]), np.array([3, 250]), np.array([90, 300])
+    for data, (_, front, size, *_), table in zip(files, pages, tables, strict=True):
+        numbers, _ = index_chunks(data[front : front + size], width, items, MOST)
+        assert table is not None
+        found, wanted = (
+            find_pieces([each], np.zeros(1, np.int64), cuts, starts, ends)
+            for each in (table, flat_table(100, numbers))
+        )
+        assert [np.asarray(each).tolist() for each in found[0]] == [
+            np.asarray(each).tolist() for each in wanted[0]
+        ]
+        assert found[1].tolist() == wanted[1].tolist()
+
+
+def test_chunk_tables_of_damaged_pages_are_none() -> None:
+    words = np.array([3, 0], "<u2").view(np.uint8)  # 16 bytes: 8 items, and what is left
+    for page in (
+        [0, 0, 4, 0, 40],  # no page
+        [1, 1, 4, 0, 40],  # words behind the end
+        [1, -2, 4, 0, 40],
+        [1, 0, 3, 0, 40],
+        [1, 0, 0, 0, 40],
+        [1, 0, 4, -1, 40],
+        [1, 0, 4, 0, 15],  # chunks behind the end
+        [1, 0, 1 << 62, 0, 40],
+    ):
+        assert flat_tables([words], np.array([page]), 2, 9, MOST) == [None]
+    (fine,) = flat_tables([words], np.array([[1, 0, 4, 0, 40]]), 2, 9, MOST)
+    assert fine is not None
+    for items, most in ((7, MOST), (8, MOST), (19, 10)):
+        assert flat_tables([words], np.array([[1, 0, 4, 0, 40]]), 2, items, most) == [None]
+    for files, width in (([words], 3), ([], 2)):
+        with pytest.raises(ValueError, match="differ in number"):
+            flat_tables(files, np.array([[1, 0, 4, 0, 40]]), width, 9, MOST)
 
 
 def test_chunk_words_without_all_items_are_refused() -> None:

@@ -21,7 +21,13 @@ from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_version
-from pennon.file.container.opened_file import BoundsSteps, JoinableFile, OpenedFile, ReadRows
+from pennon.file.container.opened_file import (
+    BoundsSteps,
+    JoinableFile,
+    OpenedFile,
+    ReadRows,
+    ReadsSideBySide,
+)
 from pennon.file.container.tail import Tail
 from pennon.io.store import ObjectReader, ObjectWriter
 from pennon.schema.field import Field, Schema
@@ -42,6 +48,7 @@ Part = Literal[
     "join",
     "like",
     "joined",
+    "side",
     "plan",
     "open",
     "begin",
@@ -60,6 +67,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("join", V2_1): ("v2_1.joined_files", "joinable_file"),
     ("like", V2_1): ("v2_1.joined_files", "joinable_alike"),
     ("joined", V2_1): ("v2_1.joined_files", "read_joined"),
+    ("side", V2_1): ("v2_1.side_by_side", "SideBySide"),
     ("plan", V0_1): ("v0_1.read_plan", "describe"),
     ("plan", V2_0): ("v2_0.read_plan", "describe"),
     ("plan", V2_1): ("v2_1.reader", "describe"),
@@ -162,6 +170,22 @@ def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | Non
     """
     read: pa.Array | None = _code("joined", V2_1)(files, rows)
     return read
+
+
+def side_by_side(
+    file: OpenedFile, fields: Sequence[Field], column_of: Mapping[FieldId, int]
+) -> ReadsSideBySide | None:
+    """Return what reads those of many fields of a mapped file that can be read together; None if there are none.
+
+    There are none in files of other versions than 2.1 and 2.2.
+    """
+    if file.version not in _SIDE_BY_SIDE:
+        return None
+    found: ReadsSideBySide | None = _code("side", V2_1).of(file, fields, column_of)
+    return found
+
+
+_SIDE_BY_SIDE: Final = (V2_1, V2_2)
 
 
 def _open_row_groups(source: ObjectReader, tail: Tail) -> OpenedFile:

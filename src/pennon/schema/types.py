@@ -159,6 +159,11 @@ def storage_type(t: pa.DataType) -> pa.DataType:
     return t
 
 
+def is_plain_type(logical: str) -> bool:
+    """Tell whether a logical type is one of those without parameters and children."""
+    return logical in _PLAIN
+
+
 def arrow_type(logical: str, children: Sequence[Child] = ()) -> pa.DataType:
     """Return the Arrow type of a logical type; ``children`` are those of a nested one.
 

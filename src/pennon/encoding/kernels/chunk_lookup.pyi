@@ -21,6 +21,18 @@ class ChunkTable:
         Raises ValueError if they differ in length.
         """
 
+    @property
+    def place(self) -> int:
+        """Return where the first chunk lies in the file."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Return about how many bytes of the file a row has."""
+
 def flat_table(position: int, numbers: Int64Array) -> ChunkTable:
     """Return the table of a page of which each row is a value, as `index_chunks` gives it.
 

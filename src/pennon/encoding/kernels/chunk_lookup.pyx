@@ -23,6 +23,21 @@ cdef class ChunkTable:
         self.offsets, self.first_values = &offsets[0], &first_values[0]
         self.first_rows, self.goes_on = &first_rows[0], &goes_on[0]
 
+    @property
+    def place(self):
+        """See chunk_lookup.pyi."""
+        return self.position
+
+    @property
+    def size_bytes(self):
+        """See chunk_lookup.pyi."""
+        return 32 * (self.count + 1)
+
+    @property
+    def row_bytes(self):
+        """See chunk_lookup.pyi."""
+        return self.offsets[self.count] // max(self.first_rows[self.count], 1)
+
 
 def flat_table(int64_t position, numbers):
     """See chunk_lookup.pyi."""

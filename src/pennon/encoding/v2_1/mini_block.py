@@ -152,7 +152,7 @@ def _known(
     """Return what is known of a page, of the answers to `_index_requests`."""
     data = data_of(page)
     row_index = parts.pop() if max_repetition(layout.layers) else None
-    dictionary = _decode_dictionary(layout, parts, codecs)
+    dictionary = None if layout.dictionary is None else decode_items(layout, parts[1], codecs)
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
     return KnownPage(index, index.table(data.position), recipes.of(layout))
 
@@ -162,15 +162,16 @@ def data_of(page: PageBuffers) -> ByteRange:
     return page.find("page", _DATA)
 
 
-def _decode_dictionary(layout: MiniBlock, parts: list[Bytes], codecs: Codecs) -> Block | None:
-    """Return the dictionary, in memory of its own: it outlives what was read along with it."""
-    if layout.dictionary is None:
-        return None
+def decode_items(layout: MiniBlock, data: Bytes, codecs: Codecs) -> Block:
+    """Return the items of a page's dictionary, in memory of its own: it outlives what was read along with it."""
     count = layout.num_dictionary_items
     if count >= 1 << 32:
         message = f"a dictionary of {count} items"
         raise FormatError(message)
-    whole = Chunks.whole(parts[1].copy(), count)
+    if layout.dictionary is None:
+        message = "a page without a dictionary"
+        raise FormatError(message)
+    whole = Chunks.whole(data.copy(), count)
     return codecs.decode_blocks(layout.dictionary, whole, Rows.between(0, count))
 
 

@@ -21,7 +21,13 @@ from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import allocate
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
-from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
+from pennon.encoding.block import (
+    Block,
+    FixedSizeListBlock,
+    FixedWidthBlock,
+    VariableBlock,
+    block_bytes,
+)
 from pennon.encoding.kernels.chunk_lookup import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
 from pennon.encoding.rows import FileRows, Rows
@@ -33,6 +39,7 @@ from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.errors import FormatError
 
+_PAGE_BYTES: Final = 256
 _CODE_BYTES: Final = 2560
 """What a recipe takes in memory."""
 
@@ -211,11 +218,17 @@ class PickedPage(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainPage:
-    """A `PickedPage` without a dictionary."""
+    """A `PickedPage`, and nothing else of it: its rows are no lists."""
 
     table: ChunkTable
     recipe: Recipe
-    dictionary: None = None
+    dictionary: Block | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes, its recipe not counted, which is that of many pages."""
+        items = 0 if self.dictionary is None else block_bytes(self.dictionary)
+        return self.table.size_bytes + items + _PAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -429,7 +442,7 @@ def are_alike(pages: Sequence[PickedPage]) -> bool:
     )
 
 
-def can_join(page: KnownPage | None) -> bool:
+def can_join(page: PickedPage | None) -> bool:
     """Tell whether rows of a page can be picked together with those of others that are like it."""
     if page is None or page.recipe is None:
         return False

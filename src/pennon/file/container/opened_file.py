@@ -42,6 +42,14 @@ class JoinableFile(Protocol):
         ...
 
 
+class ReadsSideBySide(Protocol):
+    """Reads many fields of a mapped file together."""
+
+    def read(self, rows: Rows, /) -> list[list[pa.Array] | None]:
+        """Return the values of each field; None for a field that is to be read by itself."""
+        ...
+
+
 BoundsSteps: TypeAlias = Steps[list[FieldBounds | None]]
 """Steps that read the bounds of fields, None for those that have none."""
 

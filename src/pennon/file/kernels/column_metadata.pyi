@@ -36,10 +36,11 @@ def find_plain_pages(
     """Return where the one page of each of some columns lies, in each of many whole files.
 
     File f should have ``rows[f]`` rows, be of the ``version`` (the last 8 bytes of a file), and keep leaf l
-    in column ``columns[l, f]``.  The result has 7 numbers for each leaf and file.  The first is 0 unless the
-    column has one page with all rows and two buffers, whose encoding stands in the metadata; 1 if these
-    are the bytes ``encodings[l]``, else 2.  Then come position and size of the first buffer and of the
-    second, and the first and the end byte of the encoding, in the file.  What is damaged is 0, too.
+    in column ``columns[l, f]``.  The result has 9 numbers for each leaf and file.  The first is 0 unless the
+    column has one page with all rows, two or three buffers, and an encoding that stands in the metadata;
+    1 if these are the bytes ``encodings[l]``, else 2.  Then come position and size of each buffer (-1 and 0
+    for a third one that is not there), and the first and the end byte of the encoding, in the file.  What is
+    damaged is 0, too.
 
     Raises ValueError if the arguments do not fit together.
     """

@@ -13,7 +13,7 @@ cdef enum:
     BUFFERS = 3      # as many as most pages have
     FOOTER = 40      # bytes
     VERSION = 8      # bytes, the last of the footer
-    FOUND = 7        # numbers of a page that find_plain_pages gives
+    FOUND = 9        # numbers of a page that find_plain_pages gives
 
 cdef struct Buffers:
     int64_t *out     # pairs of position and size
@@ -287,14 +287,15 @@ cdef int find_page(
     first = pages[5]
     if column.is_bad or buffers.is_outside or pages[0] != rows:
         return 0
-    if pages[2] != 1 or pages[6] != 2 or first > 6:
+    if pages[2] != 1 or not 2 <= pages[6] <= 3 or first + pages[6] > 8:
         return 0
-    for i in range(first, first + 2):
+    for i in range(first, first + pages[6]):
         if extents[2 * i + 1] > size - extents[2 * i]:
             return 0
-    for i in range(4):
+    out[5], out[6] = -1, 0
+    for i in range(2 * pages[6]):
         out[1 + i] = extents[2 * first + i]
-    out[5], out[6] = base + pages[3] - data, base + pages[4] - data
+    out[7], out[8] = base + pages[3] - data, base + pages[4] - data
     length = pages[4] - pages[3]
     if length == model.end - model.at and not memcmp(model.at, base + pages[3], length):
         return 1

@@ -7,42 +7,26 @@ costs more than their values do; joined, they count as the pages of one column, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRange, Int64Array
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.arrow_buffers import Bytes
-from pennon.encoding.kernels.chunk_index import flat_tables
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.chunk_index import MOST_CHUNK_VALUES, parse_chunk_index
-from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition
-from pennon.encoding.v2_1.point_read import (
-    CutRows,
-    PickedPage,
-    PlainPage,
-    Recipe,
-    are_alike,
-    recipe_of,
-)
+from pennon.encoding.v2_1.point_read import CutRows, PickedPage, PlainPage, Read, are_alike
 from pennon.errors import LanceError
 from pennon.file.container.column_metadata import Direct
 from pennon.file.container.opened_file import ReadRows
 from pennon.file.kernels.column_metadata import find_plain_pages
-from pennon.file.v2_1.leaf_reader import known_pages, parse_page_layout
+from pennon.file.v2_1.leaf_reader import Leaf, known_pages
 from pennon.file.v2_1.multi_file_take import mapped_source, pick_rows
+from pennon.file.v2_1.plain_pages import SAME, PlainLayout, pages_of_files, plain_layout, version_of
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
 from pennon.io.store import ObjectReader
-
-_VERSION: Final = 8
-"""So many bytes at the end of a file say its version."""
-_SAME, _OTHER = 1, 2
-_Plain: TypeAlias = tuple[MiniBlock, Recipe]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,20 +82,17 @@ def joinable_alike(
     like: JoinableFile,
 ) -> list[JoinableFile | None]:
     """Return what is known of the field of other files; see `pennon.file.open.joinable_alike`."""
-    model = _Model.of(like)
     wholes = [mapped_source(each) for each in files]
     whole = [each for each in wholes if isinstance(each, np.ndarray)]
+    model = _Model.of(like, mapped_source(like.source))
     if model is None or len(whole) < len(files):
         return [None] * len(files)
-    indices = [[each.get(leaf, -1) for each in columns] for leaf in model.leaves]
+    indices = [[each.get(leaf.path[-1].id, -1) for each in columns] for leaf in model.leaves]
     table = find_plain_pages(
         whole, np.array(rows, np.int64), np.array(indices, np.int64), model.encodings, model.version
     )
-    pages = [
-        _pages(known, whole, rows, numbers)
-        for known, numbers in zip(model.layouts, table, strict=True)
-    ]
-    is_same = (table[:, :, 0] == _SAME).all(axis=0).tolist()
+    pages = model.pages(whole, rows, table)
+    is_same = (table[:, :, 0] == SAME).all(axis=0).tolist()
     borders = {each: (np.array([0, each], np.int64),) * len(pages) for each in set(rows)}
     found: list[JoinableFile | None] = []
     for source, count, same, *of_leaves in zip(files, rows, is_same, *pages, strict=True):
@@ -129,75 +110,32 @@ class _Model:
     """The pages of a field in a file, as those of other files are compared with them."""
 
     version: bytes
-    leaves: tuple[FieldId, ...]
-    """The ids of the fields."""
+    leaves: tuple[Leaf, ...]
     encodings: list[bytes]
-    layouts: list[_Plain]
+    layouts: list[PlainLayout]
 
     @classmethod
-    def of(cls, file: JoinableFile) -> _Model | None:
+    def of(cls, file: JoinableFile, whole: Bytes | Read) -> _Model | None:
         """Return the model that the file of a plan is; None if its pages are not plain."""
         leaves = file.plan.leaves
         found = [leaf.column.pages[0].encoding for leaf in leaves]
         encodings = [each.data for each in found if isinstance(each, Direct)]
-        layouts = [plain for each in encodings if (plain := _plain_layout(each)) is not None]
-        if len(layouts) < len(leaves):
+        layouts = [plain for each in encodings if (plain := plain_layout(each)) is not None]
+        if len(layouts) < len(leaves) or not isinstance(whole, np.ndarray):
             return None
-        (version,) = file.source.read([ByteRange(file.source.size_bytes - _VERSION, _VERSION)])
-        ids = tuple([leaf.path[-1].id for leaf in leaves])
-        return cls(version.to_pybytes(), ids, encodings, layouts)
+        return cls(version_of(whole), leaves, encodings, layouts)
 
-
-def _pages(
-    model: _Plain, files: list[Bytes], rows: Sequence[int], numbers: Int64Array
-) -> list[PlainPage | None]:
-    """Return the page of each file that `find_plain_pages` tells of; None where it is none that can be joined."""
-    layout, recipe = model
-    width = 4 if layout.is_large else 2
-    tables = flat_tables(files, numbers, width, layout.num_items, MOST_CHUNK_VALUES)
-    pages = [
-        PlainPage(table, recipe) if table is not None and count == layout.num_items else None
-        for table, count in zip(tables, rows, strict=True)
-    ]
-    for at in np.flatnonzero(numbers[:, 0] == _OTHER).tolist():
-        pages[at] = _other_page(files[at], rows[at], *numbers[at, 1:].tolist())
-    return pages
-
-
-def _other_page(
-    whole: Bytes,
-    rows: int,
-    words: int,
-    words_bytes: int,
-    chunks: int,
-    chunks_bytes: int,
-    first: int,
-    end: int,
-) -> PlainPage | None:
-    """Return a page that is encoded in another way, by the numbers of `find_plain_pages`."""
-    known = _plain_layout(whole[first:end].tobytes())
-    if known is None:
-        return None
-    layout, recipe = known
-    try:
-        held = whole[words : words + words_bytes]
-        index = parse_chunk_index(layout, rows, held, chunks_bytes, None)
-        return PlainPage(index.table(chunks), recipe)
-    except LanceError:
-        return None
-
-
-@lru_cache(maxsize=1024)
-def _plain_layout(encoding: bytes) -> _Plain | None:
-    """Return the layout of mini-block pages without lists and dictionaries, and how to pick their values."""
-    try:
-        layout = parse_page_layout(encoding)
-    except LanceError:
-        return None
-    if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
-        return None
-    recipe = None if max_repetition(layout.layers) else recipe_of(layout)
-    return None if recipe is None else (layout, recipe)
+    def pages(
+        self, files: list[Bytes], rows: Sequence[int], table: Int64Array
+    ) -> list[list[PlainPage | None]]:
+        """Return the page of each file, for each leaf."""
+        return [
+            [
+                page if leaf.can_join(page) else None
+                for page in pages_of_files(known, files, rows, numbers)
+            ]
+            for leaf, known, numbers in zip(self.leaves, self.layouts, table, strict=True)
+        ]
 
 
 def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | None:

@@ -18,7 +18,7 @@ from pennon.encoding.v2_1 import wire
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
-from pennon.encoding.v2_1.point_read import KnownPage, can_join
+from pennon.encoding.v2_1.point_read import KnownPage, PickedPage, can_join
 from pennon.errors import FormatError, LanceError
 from pennon.file.container.column_metadata import Column, Indirect, Page
 from pennon.file.container.generation import FileSource
@@ -57,7 +57,7 @@ class Leaf:
         node = Node(file, column_of, name, file.num_rows * factor)
         return cls(file, path, column, node, path_types(path, tree), factor)
 
-    def can_join(self, page: KnownPage | None) -> bool:
+    def can_join(self, page: PickedPage | None) -> bool:
         """Return whether rows of a page can be read together with those of others that are like it.
 
         Pages of a column of dictionaries have strings of their own, and so have the arrays made of them.
@@ -66,7 +66,7 @@ class Leaf:
             return False
         is_dictionary = pa.types.is_dictionary(self.types[-1])
         return not (
-            is_dictionary and page is not None and isinstance(page.index.dictionary, VariableBlock)
+            is_dictionary and page is not None and isinstance(page.dictionary, VariableBlock)
         )
 
 

@@ -45,6 +45,8 @@ SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
 SLIGHT_BYTES = 32 * KIB
 """Fragments have fewer bytes than this on average where a scan is slight."""
+JOB_BYTES = MIB
+"""Columns of a unit that have fewer bytes than this are read together."""
 MOST_GROUPS = 256
 """Groups of columns that threads read; each has to find its columns among all of the file."""
 WHOLE_CHUNKS = 8192
@@ -232,7 +234,7 @@ def _plan_table(reading: Reading) -> tuple[list[Unit], list[_Job]]:
 
 def _table_units(reading: Reading, least: int) -> list[Unit]:
     """Return the units of a scan whose columns are read one by one; a row has ``least`` bytes."""
-    columns = len(_column_groups(reading))
+    columns = 1 if reading.is_remote else min(len(reading.projection.read.fields), MOST_GROUPS)
     units = plan_units(
         reading.tasks,
         row_bytes=least // columns,
@@ -253,36 +255,33 @@ def _jobs(reading: Reading, units: Sequence[Unit], least: int) -> Iterator[_Job]
             _Job(range(n, n + 1), reading.projection.read.fields) for n in range(len(units))
         )
         return
-    groups = _column_groups(reading)
+    fields = reading.projection.read.fields
     first, size = 0, 0
     for number, unit in enumerate(units):
         cost = unit.rows * max(bytes_per_row(reading.tasks[unit.task].fragment), least)
         if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
-            yield _Job(range(first, number), reading.projection.read.fields)
+            yield _Job(range(first, number), fields)
             first, size = number, 0
         size += cost
         if cost > SMALL_JOB_BYTES:
+            groups = _column_groups(fields, cost)
             yield from (_Job(range(number, number + 1), group) for group in groups)
             first, size = number + 1, 0
     if first < len(units):
-        yield _Job(range(first, len(units)), reading.projection.read.fields)
+        yield _Job(range(first, len(units)), fields)
 
 
 def _run(reading: Reading, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
     return [_read_unit(reading, units[number], job.fields) for number in job.units]
 
 
-def _column_groups(reading: Reading) -> list[Sequence[Field]]:
-    """Return the fields that one thread reads at a time.
+def _column_groups(fields: Sequence[Field], unit_bytes: int) -> list[Sequence[Field]]:
+    """Return the fields of a unit that one thread reads at a time: each alone, or some together where they are small.
 
-    Where a request costs nothing, each column goes alone, or some together where there are very many.
-    Where it is a round trip, all columns of a unit go in lockstep, so that their requests are sent, and
-    merged, together.
+    Columns of a remote store all go together, in lockstep, so that their requests are sent, and merged, together.
     """
-    fields = reading.projection.read.fields
-    if not fields or reading.is_remote:
-        return [fields]
-    width = -(-len(fields) // MOST_GROUPS)
+    groups = min(len(fields), MOST_GROUPS, max(unit_bytes // JOB_BYTES, 2 * processors()))
+    width = -(-len(fields) // groups)
     return [fields[first : first + width] for first in range(0, len(fields), width)]
 
 

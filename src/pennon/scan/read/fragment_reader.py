@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,8 @@ from pennon.encoding.exact_batches import exact_array
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError, UnsupportedError
-from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
-from pennon.file.open import describe_read, read_across
+from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce, ReadsSideBySide
+from pennon.file.open import describe_read, read_across, side_by_side
 from pennon.index.row_set import RowSet
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
@@ -59,6 +59,8 @@ BELIEVED_ROWS = 1 << 24
 """So many rows of a fragment are believed unseen; writers put a million into a file."""
 
 NULL_CHUNK_BYTES = 512 * KIB
+MANY_COLUMNS: Final = 8
+"""So many columns of a file are looked for together, and those that are alike are read together."""
 RECENT_FILES: Final[Key[RecentFiles]] = Key("recent files")
 
 
@@ -94,14 +96,24 @@ class PreparedFile:
 
     opened: OpenFile
     parts: tuple[Part, ...]
-    readers: tuple[PartReader, ...]
+    readers: Sequence[PartReader]
+    side: ReadsSideBySide | None = None
+    """Reads those of many parts that can be read together."""
 
     def read(self, rows: Rows) -> list[Chunks]:
         """Return the values of each part."""
+        if self.side is not None:
+            return self._read_side_by_side(self.side.read(rows), rows)
         found = self._read_at_once(rows)
         if found is not None:
             return found
         return run(together([read(rows) for read in self.readers]), self.opened.source.read)
+
+    def _read_side_by_side(self, found: list[Chunks | None], rows: Rows) -> list[Chunks]:
+        """Return the values that were found, and those of the parts that are read by themselves."""
+        missing = [self.readers[at](rows) for at, chunks in enumerate(found) if chunks is None]
+        others = iter(run(together(missing), self.opened.source.read))
+        return [next(others) if chunks is None else chunks for chunks in found]
 
     def _read_at_once(self, rows: Rows) -> list[Chunks] | None:
         """Return the values by one round; None where it takes more, or something is wrong."""
@@ -241,12 +253,12 @@ class FragmentReader:
 
     def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
         opened = self._open(columns)
-        path = columns.ref.store_path
-        readers = [
-            PartReader.of(_reader_of(opened, part.field, columns), path, part.field.name)
-            for part in parts
-        ]
-        return PreparedFile(opened, parts, tuple(readers))
+        readers = PartReaders(opened, columns, parts)
+        is_apart = self.snapshot.meter is not None or not opened.source.is_mapped
+        if len(parts) < MANY_COLUMNS or is_apart:
+            return PreparedFile(opened, parts, tuple(readers))
+        side = side_by_side(opened.data, [part.field for part in parts], columns.column_of)
+        return PreparedFile(opened, parts, readers, side)
 
     def _open(self, columns: FileColumns) -> OpenFile:
         opened = self.snapshot.open_file(columns.ref)
@@ -352,6 +364,37 @@ class PartReader:
             return (yield from self.read(rows))
         except LanceError as error:
             raise error.located(Breadcrumb(self.path, self.column)) from None
+
+
+class PartReaders(Sequence[PartReader]):
+    """The readers of parts of a file, each made when it is first asked for."""
+
+    __slots__ = ("_columns", "_made", "_opened", "_parts")
+
+    def __init__(self, opened: OpenFile, columns: FileColumns, parts: tuple[Part, ...]) -> None:
+        self._opened = opened
+        self._columns = columns
+        self._parts = parts
+        self._made: list[PartReader | None] = [None] * len(parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> PartReader: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PartReader]: ...
+    def __getitem__(self, index: int | slice) -> PartReader | list[PartReader]:
+        """Return a reader, or some."""
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        found = self._made[index]
+        if found is None:
+            part = self._parts[index].field
+            read = _reader_of(self._opened, part, self._columns)
+            found = PartReader.of(read, self._columns.ref.store_path, part.name)
+            self._made[index] = found
+        return found
 
 
 def read_together(reads: Sequence[PreparedRead], rows: FileRows) -> list[Chunks] | None:

@@ -34,6 +34,7 @@ _CHUNK_BYTES: Final = 20
 """What a chunk of packed indices has besides them: sizes, a bit width, padding."""
 
 _FEW_SAMPLES: Final = 1024
+_FEW_VALUES: Final = 16 * 1024
 _FIRST_SAMPLES: Final = 4 * 1024
 _SAMPLE_VALUES: Final = 16 * 1024
 _DOUBT: Final = 1.25
@@ -116,9 +117,14 @@ def _long_runs(values: FixedValues | StringValues) -> _Runs | None:
 
 
 def has_few_items(values: StringValues, least_bytes: int) -> bool:
-    """Tell, by very few values, whether a dictionary should take less than ``least_bytes``."""
+    """Tell, by very few values, whether a dictionary should take less than ``least_bytes``.
+
+    Of few values it may: to find out costs less than to look for symbols in them.
+    """
     if values.count < FEWEST_VALUES:
         return False
+    if values.count <= _FEW_VALUES:
+        return True
     estimate = _estimate(values, _FEW_SAMPLES)
     return estimate.is_whole and _DOUBT * _likely_bytes(values, estimate) < least_bytes
 

@@ -129,6 +129,7 @@ class CompactTask:
             batch_rows,
             self.options.io_buffer_size or READ_AHEAD_BYTES,
             may_cut=self.options.batch_size is None,
+            by_fragment=False,
         )
         if self.write.version == V0_1:
             return map(without_hidden_values, batches)

@@ -189,9 +189,11 @@ def read_batches(
     read_ahead_bytes: int = READ_AHEAD_BYTES,
     *,
     may_cut: bool = False,
+    by_fragment: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task.
 
+    Unless they go ``by_fragment``, those of neighbouring small fragments are read, and come, as of one task.
     If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
     """
     schema, reading = scan.projection.arrow, Reading.of(scan)
@@ -209,7 +211,8 @@ def read_batches(
     cost = itemgetter(1)
     with closing(reading.map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for unit, columns in results:
-            yield from cut_batches(columns, reading.parts_of(unit), batch_rows, schema)
+            parts = reading.parts_of(unit) if by_fragment else [unit.rows]
+            yield from cut_batches(columns, parts, batch_rows, schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ that are <= k: one binary search.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
@@ -24,6 +26,8 @@ from pennon.errors import FormatError
 
 NONE_DELETED: Int64Array = np.empty(0, np.int64)
 
+FEW_ROWS = 4
+"""So few rows are looked for one by one: all numbers of deleted rows need not be changed for them."""
 MIN_ROWS_PER_RANGE = 64
 """Below this many rows a range, reading all and dropping the deleted rows is cheaper."""
 
@@ -58,8 +62,15 @@ class LiveRows:
         """Return the physical offsets of live offsets, which must be in ``[0, count)``."""
         if not len(self.deleted):
             return live
+        if len(live) <= FEW_ROWS:
+            return np.array([each + self._deleted_before(each) for each in live.tolist()], np.int64)
         before = self.deleted - np.arange(len(self.deleted))
         return live + np.searchsorted(before, live, side="right")
+
+    def _deleted_before(self, live: int) -> int:
+        """Return how many deleted rows lie before a live one."""
+        deleted = self.deleted
+        return bisect_right(range(len(deleted)), live, key=lambda at: int(deleted[at]) - at)
 
     def to_live(self, physical: Int64Array) -> Int64Array:
         """Return the live offsets of physical offsets of live rows."""

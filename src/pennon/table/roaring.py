@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.errors import FormatError, TooLargeError
-from pennon.table.kernels.roaring import serialize_sets
+from pennon.table.kernels.roaring import read_bits, serialize_sets
 
 Offsets = npt.NDArray[np.uint32]
 
@@ -114,10 +114,9 @@ def _parse_container(data: bytes, position: int, size: int, *, is_run: bool) -> 
     if size <= _ARRAY_MAX:
         values, end = _words(data, position, size).astype(np.uint32), position + 2 * size
     else:
-        packed = np.frombuffer(_take(data, position, _BITMAP_BYTES), np.uint8)
-        values = np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.uint32)
+        values = read_bits(_take(data, position, _BITMAP_BYTES), size)
         end = position + _BITMAP_BYTES
-    if len(values) != size or np.any(values[1:] <= values[:-1]):
+    if len(values) != size or (size <= _ARRAY_MAX and np.any(values[1:] <= values[:-1])):
         message = f"a roaring container of {len(values)} values says {size}, or is not sorted"
         raise FormatError(message)
     return values, end

@@ -24,6 +24,8 @@ def test_deletion_mask_equals_the_twin(rows: int, data: st.DataObject) -> None:
     live = LiveRows.of(rows, np.array(dead, np.int64))
     assert live.count == len(alive)
     assert live.to_physical(np.arange(len(alive))).tolist() == alive
+    each = [int(live.to_physical(np.array([row]))[0]) for row in range(len(alive))]
+    assert each == alive
     assert live.is_deleted(np.arange(rows)).tolist() == [row in dead for row in range(rows)]
     start = data.draw(st.integers(0, len(alive)))
     end = data.draw(st.integers(start, len(alive)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from pennon.errors import FormatError, TooLargeError
+from pennon.table.kernels.roaring import read_bits
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
 
 SETS = {
@@ -96,3 +97,15 @@ def test_roaring_bitmap_above_the_value_limit_is_refused() -> None:
     assert len(parse_roaring(data, 1 << 20)) == 1 << 20
     with pytest.raises(TooLargeError, match="1048576 values, more than 1000"):
         parse_roaring(data, 1000)
+
+
+def test_bits_of_a_container_are_read_up_to_its_size() -> None:
+    bits = np.zeros(8192, np.uint8)
+    bits[[0, 1000, 8191]] = 0b1000_0001
+    places = [0, 7, 8000, 8007, 65528, 65535]
+    assert read_bits(bits, 6).tolist() == places
+    assert read_bits(bits, 9).tolist() == places
+    assert read_bits(bits, 2).tolist() == places[:3], "more than it says"
+    assert read_bits(np.zeros(8192, np.uint8), 0).tolist() == []
+    with pytest.raises(ValueError, match="a container of 8191 bytes"):
+        read_bits(bits[1:], 6)

@@ -5,6 +5,12 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 
+def read_bits(bits: npt.NDArray[np.uint8] | bytes, size: int) -> npt.NDArray[np.uint32]:
+    """Return the places of the bits that are set in the 8 KiB of a container, at most ``size + 1`` of them.
+
+    A container that says another size than that has so many, or more.  Raises ValueError if there are not 8 KiB.
+    """
+
 def serialize_sets(
     rows: npt.NDArray[np.uint64], borders: Int64Array, form: int, with_runs: bool
 ) -> tuple[npt.NDArray[np.uint8], Int64Array]:

@@ -5,6 +5,12 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+cdef extern from *:
+    """
+    #define PENNON_LOWEST_BIT(word) __builtin_ctzll(word)
+    """
+    int PENNON_LOWEST_BIT(uint64_t word) nogil
+
 cdef enum:
     PLAIN = 0
     ADDRESSES = 1
@@ -222,3 +228,21 @@ def serialize_sets(const uint64_t[::1] rows, const int64_t[::1] borders, int for
         for at in range(count):
             _put_set(&data[offsets[at]], start, borders[at], borders[at + 1], form, with_runs)
     return data_made[:total], offsets_made
+
+
+def read_bits(const uint8_t[::1] bits, Py_ssize_t size):
+    """See roaring.pyi."""
+    cdef Py_ssize_t i, found = 0
+    cdef uint64_t word
+    if bits.shape[0] != BITMAP_BYTES or size < 0:
+        raise ValueError(f"a container of {bits.shape[0]} bytes")
+    values = np.empty(size + 1, np.uint32)
+    cdef uint32_t[::1] out = values
+    with nogil:
+        for i in range(BITMAP_BYTES // 8):
+            memcpy(&word, &bits[8 * i], 8)
+            while word and found <= size:
+                out[found] = <uint32_t> (64 * i + PENNON_LOWEST_BIT(word))
+                found += 1
+                word &= word - 1
+    return values[:found]

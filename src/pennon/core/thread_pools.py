@@ -243,6 +243,21 @@ def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
     return first, second
 
 
+def beside(mine: Callable[[], T], other: Callable[[], R], pool_spec: PoolSpec) -> tuple[T, R]:
+    """Return the results of two functions that wait for a store: a pool thread calls the other one.
+
+    Both have ended when this returns, or raises.
+    """
+    future = pool(pool_spec).submit(other)
+    try:
+        found = mine()
+    except BaseException:
+        if not future.cancel():
+            wait([future])
+        raise
+    return found, future.result()
+
+
 def call_all(work: Sequence[Callable[[], R]], pool_spec: PoolSpec = _LANES) -> list[R]:
     """Return the results of functions: this thread calls the first one, free pool threads the others.
 

@@ -104,7 +104,7 @@ class RemoteStore:
         """Return size and time of an object, by one request."""
         check_path(path)
         found = self._call(path, lambda obstore, client: obstore.head(client, path))
-        return ObjectInfo(path, int(found["size"]), found["last_modified"])
+        return _info(path, found)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return the path and the size, if it is known; makes no request."""
@@ -221,7 +221,7 @@ class RemoteStore:
         )
         while page := self._call(folder, lambda _, __: next(pages, None)):
             for found in page:
-                yield ObjectInfo(found["path"], int(found["size"]), found["last_modified"])
+                yield _info(found["path"], found)
 
     @property
     def _is_web(self) -> bool:
@@ -271,6 +271,13 @@ class RemoteStore:
             with contextlib.suppress(StoreError):
                 self.delete(probe)
         return False
+
+
+def _info(path: str, found: Mapping[str, Any]) -> ObjectInfo:
+    """Return what obstore says of an object; a weak tag (``W/``) does not tell its bytes."""
+    tag = found.get("e_tag")
+    tag = tag if tag and not tag.startswith("W/") else None
+    return ObjectInfo(path, int(found["size"]), found["last_modified"], tag)
 
 
 _Place: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]

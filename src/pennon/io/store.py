@@ -28,6 +28,8 @@ class ObjectInfo:
     path: str
     size_bytes: int
     modified: datetime
+    tag: str | None = None
+    """The store's name for these bytes (an ETag): other bytes have another one.  None if it has none."""
 
 
 class ObjectReader(Protocol):

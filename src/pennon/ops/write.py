@@ -26,7 +26,6 @@ from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     InvalidSchemaError,
-    NotFoundError,
     UnsupportedError,
 )
 from pennon.file.container.losses import Losses
@@ -51,7 +50,7 @@ from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Transaction
-from pennon.table.versions import read_manifest
+from pennon.table.versions import read_newest_if_any
 
 UNASSIGNED_FRAGMENT = FragmentId(0)
 
@@ -129,7 +128,7 @@ def plan_write(
     version or a type that cannot be written.
     """
     if base is None:
-        base = _newest(store)
+        base = read_newest_if_any(store, is_likely_new=mode is WriteMode.CREATE)
     if mode is WriteMode.CREATE and base is not None:
         message = f"there is a table at {store.uri!r} already; append to it or overwrite it"
         raise AlreadyExistsError(message)
@@ -177,13 +176,6 @@ def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
         message = f"rows_per_zone is for files of version 2.0, and these are of version {version}"
         raise ArgumentError(message)
     return limits.of_whole_groups() if version == V0_1 else limits
-
-
-def _newest(store: Store) -> Manifest | None:
-    try:
-        return read_manifest(store)
-    except NotFoundError:
-        return None
 
 
 def version_of_table(

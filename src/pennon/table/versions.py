@@ -9,18 +9,19 @@ server, is probed (`pennon.table.probe_versions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import WORK, PoolSpec, map_all
+from pennon.core.thread_pools import WORK, PoolSpec, beside, map_all
 from pennon.core.units import DatasetVersion
 from pennon.errors import Breadcrumb, CannotListError, FormatError, LanceError, NotFoundError
 from pennon.io.limits import FetchLimits
@@ -64,7 +65,7 @@ class ManifestLocation:
     """The location of the manifest of one version.
 
     ``is_mixed`` tells that names of both schemes were seen beside it: a migration goes on, or broke
-    off (`pennon.table.commit.migrate_naming`).
+    off (`pennon.table.commit.migrate_naming`).  ``tag`` is what the store that listed it called its bytes.
     """
 
     version: DatasetVersion
@@ -72,17 +73,28 @@ class ManifestLocation:
     naming: Naming
     size_bytes: int | None
     is_mixed: bool = False
+    tag: str | None = None
 
 
-def latest_location(store: Reads) -> ManifestLocation:
-    """Return where the newest version lies; raises NotFoundError if there is no table."""
-    try:
-        names = store.list_names(VERSIONS)
-        first = next(_parsed(names), None)
-    except CannotListError:
-        first, names = _probe(store), iter(())
-    if first is None:
-        first = _copy_of_latest(store)
+_KNOWN: Final[WeakValueDictionary[Hashable, Manifest]] = WeakValueDictionary()
+"""Manifests that somebody holds, by where they lie and the tag of their bytes."""
+
+
+def latest_location(store: Reads, *, is_likely_new: bool = False) -> ManifestLocation:
+    """Return where the newest version lies; raises NotFoundError if there is no table.
+
+    If it is likely new, a far store is asked at once for all that says that there is none.
+    """
+    tags: dict[str, str] = {}
+    if is_likely_new and store.limits is not None:
+        requests = PoolSpec.requests(store.limits.concurrency)
+        (first, names), copy = beside(
+            lambda: _first_listed(store, tags), lambda: _copy_of_latest(store), requests
+        )
+        first = first or copy
+    else:
+        first, names = _first_listed(store, tags)
+        first = first or _copy_of_latest(store)
     if first is None:
         from pennon.table.no_table import no_table  # noqa: PLC0415 - saves what errors need
 
@@ -90,7 +102,29 @@ def latest_location(store: Reads) -> ManifestLocation:
     if first.naming is Naming.V2:  # of this scheme the first one is the newest
         rest = islice(names, _FIRST_PAGE - 1)
         names = (each for each in rest if len(each[0]) != _V2_LENGTH)
-    return _newest([first, *_parsed(names)])
+    found = _newest([first, *_parsed(names)])
+    tag = tags.get(found.path)
+    return found if tag is None else replace(found, tag=tag)
+
+
+_Names: TypeAlias = Iterator[tuple[str, int | None]]
+
+
+def _first_listed(store: Reads, tags: dict[str, str]) -> tuple[ManifestLocation | None, _Names]:
+    """Return the first manifest of the listing, and the names behind it."""
+    try:
+        names = store.list_names(VERSIONS) if store.limits is None else _tagged(store, tags)
+        return next(_parsed(names), None), names
+    except CannotListError:
+        return _probe(store), iter(())
+
+
+def _tagged(store: Reads, tags: dict[str, str]) -> _Names:
+    """Yield path and size of what lies in ``_versions/``, and note the tags of all."""
+    for each in store.list(VERSIONS):
+        if each.tag is not None:
+            tags[each.path] = each.tag
+        yield each.path, each.size_bytes
 
 
 def _copy_of_latest(store: Reads) -> ManifestLocation | None:
@@ -168,9 +202,30 @@ def read_manifest(store: Reads, version: int | None = None) -> Manifest:
     return read_manifest_at(store, location)
 
 
+def read_newest_if_any(store: Reads, *, is_likely_new: bool = False) -> Manifest | None:
+    """Read the manifest of the newest version; return None if there is no table.
+
+    Raises as `read_manifest`; see `latest_location`.
+    """
+    try:
+        return read_manifest_at(store, latest_location(store, is_likely_new=is_likely_new))
+    except NotFoundError:
+        return None
+
+
 def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
-    """Read the manifest at a known place, in one request; ids that stand twice are told apart."""
-    return with_distinct_ids(_read_at(store, location, parse_manifest_file))
+    """Read the manifest at a known place, in one request; ids that stand twice are told apart.
+
+    If somebody holds it, and its tag says that it has the same bytes as then, it is not read again.
+    """
+    if location.tag is None:
+        return with_distinct_ids(_read_at(store, location, parse_manifest_file))
+    key = store.identity(location.path, location.size_bytes), location.tag
+    found = _KNOWN.get(key)
+    if found is None:
+        found = with_distinct_ids(_read_at(store, location, parse_manifest_file))
+        _KNOWN[key] = found
+    return found
 
 
 def read_next(store: Opens, location: ManifestLocation) -> tuple[ManifestLocation, Manifest] | None:

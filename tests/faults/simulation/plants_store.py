@@ -38,7 +38,7 @@ from tests.faults.simulation.store import Fault
 def the_hint_is_believed(stack: ExitStack) -> None:
     seen: dict[str, tuple[float, ManifestLocation]] = {}
 
-    def hinted(store: Any) -> ManifestLocation:
+    def hinted(store: Any, **_: object) -> ManifestLocation:
         actor = seams.current()
         now = 0.0 if actor is None else actor.monotonic()
         when, location = seen.get(store.uri, (-100.0, None))

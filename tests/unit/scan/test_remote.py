@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
@@ -140,3 +141,40 @@ def test_remote_scan_that_ends_early_stops_requests(many: Path, refuse: bool) ->
     wait_until_all_is_quiet()
     asked = [path for path in counted.by_path if path.startswith("data/")]
     assert 1 <= len(asked) <= LIMITS.concurrency + 1 < FRAGMENTS
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_filter_of_a_small_fragment_reads_all_columns_in_one_round(
+    tmp_path: Path, version: Any
+) -> None:
+    rows = table(30_000).select(["a", "c", "e"])
+    pennon.write_dataset(
+        rows, tmp_path / "t", max_rows_per_file=10_000, data_storage_version=version
+    )
+    dataset, store = open_counted(tmp_path / "t")
+    expected = rows.filter(pc.is_in(rows["a"], pa.array([7, 20_000])))
+    condition = "a IN (7, 20000)"
+    assert dataset.to_table(filter=condition, columns=["c", "e"]) == expected.select(["c", "e"])
+    assert [counts.rounds for counts in store.by_path.values()] == [2, 2, 2], (
+        "its end, and all pages"
+    )
+    store.reset()
+    assert dataset.to_table(filter=condition) == expected
+    assert [counts.rounds for counts in store.by_path.values()] == [1, 1, 1]
+    store.reset()
+    assert dataset.to_table(filter=condition, late_materialization=True) == expected
+    assert sorted(counts.rounds for counts in store.by_path.values()) == [1, 2, 2]
+    assert dataset.count_rows(condition) == 2
+
+
+def test_filter_of_a_large_fragment_reads_other_columns_of_rows_that_pass(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    rows = pa.table({"a": np.arange(200_000), "b": rng.integers(0, 1 << 62, 200_000)})
+    pennon.write_dataset(rows, tmp_path / "t", data_storage_version="2.1")
+    dataset, store = open_counted(tmp_path / "t")
+    assert dataset.to_table(filter="a < 0").num_rows == 0
+    (counts,) = store.by_path.values()
+    assert counts.read_bytes < 900_000, "b has 1.6 MB"
+    assert dataset.to_table(filter="a = 150000", columns=["b"]) == rows.slice(150_000, 1).select(
+        ["b"]
+    )

@@ -88,3 +88,19 @@ def test_a_small_file_is_read_with_its_end(tmp_path: Path) -> None:
     assert dataset.to_table().equals(rows)
     assert dataset.take([7, 3]).equals(rows.take([7, 3]))
     assert store.counts.requests == 1
+
+
+def test_first_take_from_small_pages_reads_them_with_their_index(tmp_path: Path) -> None:
+    rows = pa.table({"a": range(20_000), "b": [f"text {n % 977} of {n}" for n in range(20_000)]})
+    pennon.write_dataset(rows, tmp_path / "t", data_storage_version="2.1")
+    dataset, store = open_counted(tmp_path / "t")
+    wanted = list(range(0, 20_000, 2000))
+    assert dataset.take(wanted) == rows.take(pa.array(wanted))
+    (counts,) = store.by_path.values()
+    assert counts.rounds <= 2, "the end of the file, and the pages"
+    store.reset()
+    assert dataset.take([3, 19_999], columns=["b"]) == rows.select(["b"]).take(
+        pa.array([3, 19_999])
+    )
+    (counts,) = store.by_path.values()
+    assert counts.rounds == 1

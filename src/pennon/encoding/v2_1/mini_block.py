@@ -68,14 +68,14 @@ def read_mini_block(
         slot.put(known)
     found = PickedChunks.of([known], CutRows.of_page(rows))
     chunks = found.pieces[1]
-    if ahead is not None and ahead.is_whole:
-        positions = known.index.offsets[chunks]
-        touched = _Touched(layout, known.index, chunks, as_bytes(ahead.data), positions)
-        return _decode(touched, rows, codecs)
     is_point = (
         for_chunks(rows, known.index.first_rows, chunks, known.recipe, known.row_bytes)
         is POINT_READ
     )
+    if ahead is not None and ahead.is_whole and not (is_point and rows.count < page.rows):
+        positions = known.index.offsets[chunks]
+        touched = _Touched(layout, known.index, chunks, as_bytes(ahead.data), positions)
+        return _decode(touched, rows, codecs)
     answer = None if ahead is None else ahead.part(found)
     ahead = None  # not held while the rest is read
     if answer is None:
@@ -114,10 +114,13 @@ class _Ahead:
     is_whole: bool
 
     def part(self, found: PickedChunks) -> pa.Buffer | None:
-        """Return the chunks that were found, one after the other; None if they are not all here, and in one piece."""
-        if len(found.starts) != 1:
+        """Return the bytes from the first chunk that was found to the last one; None if they are not all here.
+
+        None as well if there is more in between, unless this is the whole page.
+        """
+        if len(found.starts) != 1 and not (self.is_whole and found.rise):
             return None
-        start, end = int(found.starts[0]) - self.position, int(found.ends[0]) - self.position
+        start, end = int(found.starts[0]) - self.position, int(found.ends[-1]) - self.position
         return self.data.slice(start, end - start) if 0 <= start <= end <= self.data.size else None
 
 

@@ -121,18 +121,22 @@ LEAST_AHEAD_BYTES, MOST_AHEAD_BYTES = 32 * KIB, 64 * KIB
 AHEAD_SHARE = 64
 AHEAD_RANGE_BYTES = MIB
 """A longer range takes its time to come: a round less is not worth holding more at once."""
+SMALL_PAGE_BYTES = 256 * KIB
+"""A store sends so many bytes in less time than it takes to answer."""
 
 
 def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | None:
     """Return which bytes of a mini-block page's chunks are read along with their index, to save a round.
 
     All, if all rows are wanted.  Of one range of rows those where it would lie if all chunks were of one size, and
-    some more on both sides, a `AHEAD_SHARE`-th of the page: most pages are about like that.  None of other rows, and of
-    a range that is longer than `AHEAD_RANGE_BYTES`.
+    some more on both sides, a `AHEAD_SHARE`-th of the page: most pages are about like that; none if that is more than
+    `AHEAD_RANGE_BYTES`.  Of other rows all of a page that has no more than `SMALL_PAGE_BYTES`, or none.
     """
     if is_whole(rows, page_rows):
         return data
-    if not rows.is_contiguous or not page_rows:
+    if not rows.is_contiguous:
+        return data if data.size_bytes <= SMALL_PAGE_BYTES else None
+    if not page_rows:
         return None
     margin = min(max(data.size_bytes // AHEAD_SHARE, LEAST_AHEAD_BYTES), MOST_AHEAD_BYTES)
     start = max(int(rows.starts[0]) * data.size_bytes // page_rows - margin, 0)

@@ -261,7 +261,7 @@ def width_of(reader: FragmentReader | RunReader, field: Field) -> int:
         return max(width_of(each, field) for each in reader.samples())
     least = row_bytes(pa.schema([field_to_arrow(field)]))
     rows = max(reader.physical_rows(), 1)
-    stored = _stored_bytes(reader, field)
+    stored = stored_bytes(reader, field)
     if stored is None:
         stored = bytes_per_row(reader.fragment) * rows
     return max(least, stored // rows)
@@ -291,7 +291,7 @@ class WidthGuess:
         return math.ceil(whole * self.share) if self.fixed is None else min(self.fixed, whole)
 
 
-def _stored_bytes(reader: FragmentReader, field: Field) -> int | None:
+def stored_bytes(reader: FragmentReader, field: Field) -> int | None:
     """Return the bytes of all pages of a field; None if the files do not tell."""
     size_bytes = 0
     for held in reader.files:

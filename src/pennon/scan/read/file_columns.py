@@ -1,12 +1,22 @@
-"""The columns of a fragment's data files, from the manifest."""
+"""The columns of a fragment's data files, from the manifest, and their readers."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, overload
+
+import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
-from pennon.errors import Breadcrumb, FormatError
+from pennon.encoding.read_protocol import Steps
+from pennon.encoding.rows import Rows
+from pennon.errors import Breadcrumb, FormatError, LanceError
+from pennon.file.container.opened_file import ReadRows, ReadsAtOnce
+from pennon.scan.read.older_blobs import OlderReader, as_described_before
+from pennon.scan.snapshot import OpenFile
+from pennon.schema.field import Field
+from pennon.schema.version import Ability
 from pennon.table.fragment import DataFileRef
 
 RECENT_FILES: Final = 32
@@ -63,3 +73,66 @@ def _implied(ref: DataFileRef) -> tuple[int, ...]:
         return tuple(range(len(ids)))
     first = ref.first_field_id
     return tuple(max(field_id - first, -1) for field_id in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PartReader:
+    """Reads one field of one file; errors on the way learn the file and the column."""
+
+    read: ReadRows
+    path: str
+    column: str
+    quick: ReadsAtOnce | None
+
+    @classmethod
+    def of(cls, read: ReadRows, path: str, column: str) -> PartReader:
+        """Find out whether it reads some rows without steps."""
+        return cls(read, path, column, read if isinstance(read, ReadsAtOnce) else None)
+
+    def __call__(self, rows: Rows) -> Steps[list[pa.Array[Any]]]:
+        """Return the steps that read rows."""
+        try:
+            return (yield from self.read(rows))
+        except LanceError as error:
+            raise error.located(Breadcrumb(self.path, self.column)) from None
+
+
+class PartReaders(Sequence[PartReader]):
+    """The readers of fields of a file, each made when it is first asked for."""
+
+    __slots__ = ("_columns", "_fields", "_made", "_opened")
+
+    def __init__(self, opened: OpenFile, columns: FileColumns, fields: Sequence[Field]) -> None:
+        self._opened = opened
+        self._columns = columns
+        self._fields = fields
+        self._made: list[PartReader | None] = [None] * len(fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @overload
+    def __getitem__(self, index: int) -> PartReader: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PartReader]: ...
+    def __getitem__(self, index: int | slice) -> PartReader | list[PartReader]:
+        """Return a reader, or some."""
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        found = self._made[index]
+        if found is None:
+            field = self._fields[index]
+            read = _reader_of(self._opened, field, self._columns)
+            found = PartReader.of(read, self._columns.ref.store_path, field.name)
+            self._made[index] = found
+        return found
+
+
+def _reader_of(opened: OpenFile, field: Field, columns: FileColumns) -> ReadRows:
+    """Return what reads a field of a file; of one before 2.2, blobs are of version 1."""
+    if field.children and not opened.data.version.holds(Ability.BLOBS_V2):
+        before = as_described_before(field)
+        if before is not field:
+            read = opened.data.field_reader(before, columns.column_of)
+            return OlderReader(read, field)
+    return opened.data.field_reader(field, columns.column_of)

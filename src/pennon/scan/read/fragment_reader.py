@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,25 +24,23 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import PoolSpec, map_all, pool
 from pennon.core.units import KIB
 from pennon.encoding.exact_batches import exact_array
-from pennon.encoding.read_protocol import Steps, run, together
+from pennon.encoding.read_protocol import run, together
 from pennon.encoding.rows import FileRows, Rows
-from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError, UnsupportedError
-from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce, ReadsSideBySide
+from pennon.errors import Breadcrumb, FormatError, TooLargeError, UnsupportedError
+from pennon.file.container.opened_file import AtOnce, ReadsSideBySide
 from pennon.file.open import describe_read, read_across, side_by_side
 from pennon.index.row_set import RowSet
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
 from pennon.scan.read.blob_table import find_apart
-from pennon.scan.read.file_columns import FileColumns, RecentFiles
+from pennon.scan.read.file_columns import FileColumns, PartReader, PartReaders, RecentFiles
 from pennon.scan.read.join_columns import is_split_within, join, with_whole_packed
-from pennon.scan.read.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import Key, OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import holds_blobs_v2
 from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
-from pennon.schema.version import Ability
 from pennon.schema.width import row_bytes
 from pennon.table.blob_table import is_stored_apart
 from pennon.table.fragment import Fragment
@@ -253,7 +251,7 @@ class FragmentReader:
 
     def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
         opened = self._open(columns)
-        readers = PartReaders(opened, columns, parts)
+        readers = PartReaders(opened, columns, [part.field for part in parts])
         is_apart = self.snapshot.meter is not None or not opened.source.is_mapped
         if len(parts) < MANY_COLUMNS or is_apart:
             return PreparedFile(opened, parts, tuple(readers))
@@ -332,69 +330,6 @@ def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -
     if limits is None:
         return [do() for do in work]
     return map_all(lambda do: do(), work, PoolSpec.objects(limits.concurrency))
-
-
-def _reader_of(opened: OpenFile, field: Field, columns: FileColumns) -> ReadRows:
-    """Return what reads a field of a file; of one before 2.2, blobs are of version 1."""
-    if field.children and not opened.data.version.holds(Ability.BLOBS_V2):
-        before = as_described_before(field)
-        if before is not field:
-            read = opened.data.field_reader(before, columns.column_of)
-            return OlderReader(read, field)
-    return opened.data.field_reader(field, columns.column_of)
-
-
-@dataclass(frozen=True, slots=True)
-class PartReader:
-    """Reads one field of one file; errors on the way learn the file and the column."""
-
-    read: ReadRows
-    path: str
-    column: str
-    quick: ReadsAtOnce | None
-
-    @classmethod
-    def of(cls, read: ReadRows, path: str, column: str) -> PartReader:
-        """Find out whether it reads some rows without steps."""
-        return cls(read, path, column, read if isinstance(read, ReadsAtOnce) else None)
-
-    def __call__(self, rows: Rows) -> Steps[Chunks]:
-        """Return the steps that read rows."""
-        try:
-            return (yield from self.read(rows))
-        except LanceError as error:
-            raise error.located(Breadcrumb(self.path, self.column)) from None
-
-
-class PartReaders(Sequence[PartReader]):
-    """The readers of parts of a file, each made when it is first asked for."""
-
-    __slots__ = ("_columns", "_made", "_opened", "_parts")
-
-    def __init__(self, opened: OpenFile, columns: FileColumns, parts: tuple[Part, ...]) -> None:
-        self._opened = opened
-        self._columns = columns
-        self._parts = parts
-        self._made: list[PartReader | None] = [None] * len(parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    @overload
-    def __getitem__(self, index: int) -> PartReader: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PartReader]: ...
-    def __getitem__(self, index: int | slice) -> PartReader | list[PartReader]:
-        """Return a reader, or some."""
-        if isinstance(index, slice):
-            return [self[at] for at in range(len(self))[index]]
-        found = self._made[index]
-        if found is None:
-            part = self._parts[index].field
-            read = _reader_of(self._opened, part, self._columns)
-            found = PartReader.of(read, self._columns.ref.store_path, part.name)
-            self._made[index] = found
-        return found
 
 
 def read_together(reads: Sequence[PreparedRead], rows: FileRows) -> list[Chunks] | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB
 from pennon.scan.deletion_mask import LiveSlice
 from pennon.scan.plan.filter_columns import (
     FieldPlan,
@@ -19,6 +20,7 @@ from pennon.scan.plan.filter_columns import (
     Late,
     Note,
     WidthGuess,
+    stored_bytes,
 )
 from pennon.scan.plan.pruning import UnitPruner
 from pennon.scan.plan.query import BoundQuery
@@ -27,8 +29,8 @@ from pennon.scan.projection import Projection
 from pennon.scan.read.columns import Place, show_columns
 from pennon.scan.read.compute import Condition
 from pennon.scan.read.execute import Reading
-from pennon.scan.read.fragment_reader import Chunks
-from pennon.scan.read.fragment_run import FragmentRun
+from pennon.scan.read.fragment_reader import Chunks, FragmentReader
+from pennon.scan.read.fragment_run import FragmentRun, RunReader
 from pennon.scan.read.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.read.tasks import ChosenRows, RunTask, Unit
 from pennon.scan.snapshot import Key, Same
@@ -39,6 +41,8 @@ Columns: TypeAlias = "tuple[int, list[Chunks]]"
 
 MASK_BYTES: int = 24
 """What a row leaves behind, about, as a condition is worked out: columns of numbers, masks, places."""
+ROUND_BYTES: Final = 512 * KIB
+"""A remote store sends so many bytes of a fragment in less time than it takes to answer."""
 PREPARED: int = 64
 """Fragments that are kept ready; units come fragment by fragment."""
 FEW_TASKS: int = 8
@@ -70,18 +74,25 @@ class Kept:
 
 
 def plan_fields(
-    query: BoundQuery, reading: Reading | None = None, *, pass_all: bool = False
+    query: BoundQuery,
+    reading: Reading | None = None,
+    *,
+    pass_all: bool = False,
+    at_once: bool = False,
 ) -> FieldPlan:
     """Return which fields a query reads before its condition, and which behind it.
 
-    What is small is read all at once, unless the query says what is to be late.  Nothing is tested of rows
+    What is small is read all ``at_once``, unless the query says what is to be late.  Nothing is tested of rows
     that ``pass_all``.
     """
     shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
     is_tested = query.condition is not None and not pass_all
     tested = query.condition.inputs.read.fields if query.condition and is_tested else ()
     behind = [field for projection in shown for field in projection.read.fields]
-    return FieldPlan.of(tested, behind, None if pass_all else _late(query, reading))
+    late = _late(query, reading)
+    if at_once and late is None:
+        late = False
+    return FieldPlan.of(tested, behind, None if pass_all else late)
 
 
 def _late(query: BoundQuery, reading: Reading | None = None) -> Late:
@@ -104,6 +115,7 @@ class FilterPlan:
     def __init__(self, query: BoundQuery, reading: Reading) -> None:
         """Plan which fields are read."""
         self.fields = plan_fields(query, reading)
+        self.fields_at_once = plan_fields(query, reading, at_once=True)
         self.fields_of_passing = plan_fields(query, reading, pass_all=True)
         all_fields = len(query.snapshot.manifest.schema.fields)
         self.tested = WidthGuess.of(self.fields.early, all_fields)
@@ -207,7 +219,8 @@ class UnitFilter:
         if not unit.rows:
             return 0
         fields, wanted = self._find(unit)
-        condition, columns = self._inputs(unit, wanted.physical, read_live(fields.early, wanted))
+        early = read_live(fields.early, wanted)
+        condition, columns = self._inputs(unit, fields.plan, wanted.physical, early)
         return self._counted(condition.mask(columns, unit.rows).true_count)
 
     def test(self, unit: Unit) -> Kept | None:
@@ -221,17 +234,16 @@ class UnitFilter:
         if not unit.rows:
             return None
         fields, wanted = self._find(unit)
-        early = read_live(fields.early, wanted) if self._plan.fields.early else []
+        early = read_live(fields.early, wanted) if fields.plan.early else []
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
-        chosen = self._passing(unit, wanted.physical, early)
+        chosen = self._passing(unit, fields.plan, wanted.physical, early)
         if self._note is not None:
             self._note(_bytes_of(early) + unit.rows * MASK_BYTES)
         if self._query.most is not None and len(chosen.numbers) > self._query.most:
             chosen = Choice(chosen.numbers[: self._query.most], unit.rows)
         early = [
-            chosen.pick(chunks) if n in self._plan.fields.kept else []
-            for n, chunks in enumerate(early)
+            chosen.pick(chunks) if n in fields.plan.kept else [] for n, chunks in enumerate(early)
         ]
         self._counted(len(chosen.numbers))
         return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
@@ -243,7 +255,7 @@ class UnitFilter:
         if chosen.pass_all:
             return Kept(unit, fields, physical, [])
         early = fields.read_early(physical)
-        passing = self._passing(unit, lambda: physical, early)
+        passing = self._passing(unit, fields.plan, lambda: physical, early)
         early = [passing.pick(chunks) for chunks in early]
         return Kept(unit, fields, physical[passing.numbers], early)
 
@@ -283,10 +295,10 @@ class UnitFilter:
         return fields, fields.live.between(unit.start, unit.end)
 
     def _passing(
-        self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
+        self, unit: Unit, plan: FieldPlan, physical: Callable[[], Int64Array], early: list[Chunks]
     ) -> Choice:
         """Return which rows of a unit pass."""
-        condition, columns = self._inputs(unit, physical, early)
+        condition, columns = self._inputs(unit, plan, physical, early)
         numbers = condition.passing(columns, unit.rows)
         if numbers is not None:
             return Choice(numbers, unit.rows)
@@ -294,7 +306,7 @@ class UnitFilter:
         return Choice(true_rows(mask), unit.rows, mask)
 
     def _inputs(
-        self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
+        self, unit: Unit, plan: FieldPlan, physical: Callable[[], Int64Array], early: list[Chunks]
     ) -> tuple[Condition, list[Chunks]]:
         """Return the condition, and the columns that it needs of the rows of a unit."""
         condition = self._query.condition
@@ -302,7 +314,7 @@ class UnitFilter:
             raise ValueError
         inputs = condition.inputs
         place = self._place(unit, physical()) if inputs.metas else None
-        return condition, self._show(self._plan.fields, inputs, early, place)
+        return condition, self._show(plan, inputs, early, place)
 
     def _show(
         self, plan: FieldPlan, projection: Projection, read: Sequence[Chunks], place: Place | None
@@ -318,6 +330,19 @@ class UnitFilter:
         chosen = self._scan.tasks[task].chosen
         return chosen is not None and chosen.pass_all
 
+    def _fields_of(self, reader: FragmentReader | RunReader) -> FieldPlan:
+        """Return which fields are read before the condition: all, where one more round costs more than their bytes."""
+        plan = self._plan.fields
+        if not (self._scan.is_remote and plan.rest) or isinstance(reader, RunReader):
+            return plan
+        size_bytes = 0
+        for field in plan.rest:
+            stored = stored_bytes(reader, field)
+            size_bytes += ROUND_BYTES + 1 if stored is None else stored
+            if size_bytes > ROUND_BYTES:
+                return plan
+        return self._plan.fields_at_once
+
     def _of(self, task: int) -> FragmentFields:
         found = self._fragments.get(task)
         if found is None:
@@ -328,7 +353,7 @@ class UnitFilter:
                 if seen is None or seen is reader.snapshot
                 else replace(reader, snapshot=seen)
             )
-            fields = self._plan.fields_of_passing if passes else self._plan.fields
+            fields = self._plan.fields_of_passing if passes else self._fields_of(reader)
             is_kept = len(self._scan.tasks) <= FEW_TASKS and not self._query.scan.with_deleted
             known = self._plan.known_of(reader.fragment, passes=passes) if is_kept else {}
             found = FragmentFields(fields, self._growth, tested, reader, known)

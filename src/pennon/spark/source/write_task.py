@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.ops.fit import fit_schema
@@ -25,7 +25,7 @@ from pennon.spark.source.row_write import TablePlan
 from pennon.spark.source.table_fit import FitRule, check_sizes, fit_columns
 from pennon.spark.types import lance_schema
 from pennon.table.manifest import Manifest
-from pennon.table.versions import read_manifest
+from pennon.table.versions import read_newest_if_any
 
 
 def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> TablePlan:
@@ -40,21 +40,13 @@ def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode)
         message = "overwriteSchema goes with an overwrite; an append grows a table with mergeSchema"
         raise ArgumentError(message)
     store = open_store(options.uri, dict(options.storage_options) or None)
-    base = newest_version(store)
+    base = read_newest_if_any(store)
     if base is None or mode is WriteMode.CREATE or options.overwrite_schema:
         return _plan_new(options, schema, mode, store, base)
     _check_row_ids(options, base)
     if mode is WriteMode.OVERWRITE:
         return _plan_overwrite(options, schema, store, base)
     return _plan_append(options, schema, store, base)
-
-
-def newest_version(store: Store) -> Manifest | None:
-    """Return the newest version of a table, None if there is no table."""
-    try:
-        return read_manifest(store)
-    except NotFoundError:
-        return None
 
 
 def _plan_new(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
 from pennon.ops.commit import commit_transaction
 from pennon.ops.write import WriteMode, plan_write, version_of_table
@@ -19,10 +19,9 @@ from pennon.spark.names import check_new_names
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.types import lance_schema
 from pennon.table.commit.options import CommitPolicy
-from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
 from pennon.table.transaction import Transaction
-from pennon.table.versions import read_manifest
+from pennon.table.versions import read_manifest, read_newest_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,12 +137,7 @@ class LanceTableBuilder(Generic[T]):
             )
             raise ArgumentError(message)
         store = open_store(self.uri)
-        try:
-            base: Manifest | None = read_manifest(store)
-        except NotFoundError:
-            if self.way == _REPLACE:
-                raise
-            base = None
+        base = read_manifest(store) if self.way == _REPLACE else read_newest_if_any(store)
         made = self.open(self.spark, self.uri)
         if base is not None and self.way == _KEEP:
             return made

@@ -32,8 +32,9 @@ from pennon.spark.source.options import (
 )
 from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
-from pennon.spark.source.write_task import newest_version, plan_table_write
+from pennon.spark.source.write_task import plan_table_write
 from pennon.table.fragment import Fragment
+from pennon.table.versions import read_newest_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -203,13 +204,13 @@ def _write_all(df: DataFrame, options: WriteOptions, mode: WriteMode) -> int:
 def _write_if_absent(df: DataFrame, options: WriteOptions) -> int:
     """Write a table where there is none; else return the version that there is."""
     store = open_store(options.uri, dict(options.storage_options) or None)
-    known = newest_version(store)
+    known = read_newest_if_any(store)
     if known is not None:
         return known.version
     try:
         return _write_all(df, options, WriteMode.CREATE)
     except AlreadyExistsError:
-        known = newest_version(store)
+        known = read_newest_if_any(store)
         if known is None:
             raise
         return known.version

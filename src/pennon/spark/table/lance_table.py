@@ -37,7 +37,6 @@ from pennon.spark.source.conditions import (
 )
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import open_snapshot
-from pennon.spark.source.write_task import newest_version
 from pennon.spark.table.builder import LanceTableBuilder
 from pennon.spark.table.column_methods import ColumnMethods
 from pennon.spark.table.delta_methods import DeltaMethods
@@ -49,7 +48,7 @@ from pennon.spark.table.reads import TableReads
 from pennon.spark.table.ref_methods import RefMethods
 from pennon.spark.table.search_methods import SearchMethods
 from pennon.spark.table.upkeep_methods import UpkeepMethods, file_sizes
-from pennon.table.versions import read_manifest, version_as_of
+from pennon.table.versions import read_manifest, read_newest_if_any, version_as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -299,7 +298,7 @@ class LanceTable(
         made = LanceTable(self.spark, target, self.storage_options)
         store = open_store(target, dict(self.storage_options) or None)
         shallow = bool(is_shallow)
-        if is_replacing and newest_version(store) is not None:
+        if is_replacing and read_newest_if_any(store) is not None:
             clone_over(self.spark, source, made.snapshot(), is_shallow=shallow, config=config)
             return made
         clone(self.spark, source, store, is_shallow=shallow)

@@ -9,7 +9,13 @@ from typing import Final
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.core.units import MIB, DatasetVersion, FieldId, FragmentId
-from pennon.errors import FormatError, IncompatibleConflict, NotFoundError, RetryableConflict
+from pennon.errors import (
+    FormatError,
+    IncompatibleConflict,
+    LanceError,
+    NotFoundError,
+    RetryableConflict,
+)
 from pennon.table.commit.new_files import check_new_files
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.commit.rebase import (
@@ -56,6 +62,14 @@ class PendingCommit:
     def put_file(self, store: CommitStore) -> None:
         """Write the transaction's file, which readers do not see until a manifest names it."""
         store.put(transaction_path(self.transaction.file_name), self.wire)
+
+    def create_file(self, store: CommitStore) -> bool:
+        """Write the transaction's file if there is none of its name; return whether that was done."""
+        try:
+            store.put_if_absent(transaction_path(self.transaction.file_name), self.wire)
+        except LanceError:
+            return False  # `put_file` says what is wrong, if it still is
+        return True
 
     def check_files(self, store: CommitStore, head: Manifest | None) -> None:
         """Write the transaction's file, whose time is now by the store's clock, and check the files it names.

@@ -4,7 +4,8 @@
 
     read the newest version                    ← the table's head
     judge every transaction newer than ours    → conflict, or go on
-    write _transactions/{…}.txn                (nobody reads it until the manifest names it)
+    write _transactions/{…}.txn                (a far store gets it while it is asked for the head: nobody
+                                                reads it until the manifest names it)
     build the next manifest
     create _versions/{head + 1} if absent      ← the commit point
     look whether it is the newest              (see `pennon.table.commit.put_manifest.verify_latest`)
@@ -22,9 +23,12 @@ Source: commit-and-faults reference, 0 and 1.4; docs/decisions.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import TypeAlias, TypeVar
 
+from pennon.core.thread_pools import PoolSpec, beside
 from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
@@ -46,6 +50,7 @@ from pennon.table.commit.put_manifest import (
     verify_latest,
 )
 from pennon.table.commit.rebase import Affected
+from pennon.table.flags import NO_TRANSACTION_FILE
 from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path, is_detached
 from pennon.table.operations import Clone, Overwrite, Restore
@@ -60,6 +65,8 @@ from pennon.table.versions import (
     read_manifest_at,
     read_next,
 )
+
+T = TypeVar("T")
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
@@ -106,13 +113,15 @@ def commit(
 
 
 def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> Manifest:
-    for location in list_locations(store):
-        return _already_created(store, location, mine.wire)
+    locations, is_written = _and_write(store, mine, lambda: list_locations(store))
+    if locations:
+        return _already_created(store, locations[0], mine.wire)
     check_job(store, mine, None, options)
     manifest = replace(
         create(mine.transaction, options.apply_context(store)), transaction=mine.wire
     )
-    mine.put_file(store)
+    if not is_written:
+        mine.put_file(store)
     naming = options.policy.naming
     if put_manifest(store, naming, manifest, options.clock) and (
         naming is Naming.V2 or verify_latest(store, naming, manifest, options.clock)
@@ -138,13 +147,14 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     written, written_ns = b"", 0
     looked_ns = options.planned_ns
     for attempt, started in enumerate(_attempts(options)):
-        found = _catch_up(store, mine, judged, None if attempt else options.base)
+        found, is_written = _look(store, mine, judged, None if attempt else options.base)
         if isinstance(found, Manifest):
             return found
         location, head, newly_shared = found
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         now_ns = options.clock.now_ns()
+        written, written_ns = (mine.wire, now_ns) if is_written else (written, written_ns)
         rebased = mine.on(store, head, shared)
         if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
             rebased.check_files(store, head)
@@ -176,9 +186,34 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     raise RetryableConflict(message)
 
 
+_Found: TypeAlias = Manifest | tuple[ManifestLocation, Manifest, frozenset[FragmentId]]
+
+
+def _look(
+    store: CommitStore, mine: PendingCommit, judged: int, base: Manifest | None
+) -> tuple[_Found, bool]:
+    """Return what `_catch_up` does, and whether the transaction's file was written meanwhile."""
+    look = partial(_catch_up, store, mine, judged, base)
+    if base is None or base.writer_flags & NO_TRANSACTION_FILE:
+        return look(), False
+    return _and_write(store, mine, look)
+
+
+def _and_write(store: CommitStore, mine: PendingCommit, look: Callable[[], T]) -> tuple[T, bool]:
+    """Return what ``look`` finds, and whether a far store was given the transaction's file meanwhile.
+
+    Its name may be taken, by a commit of the same uuid: it is left alone until it is known whose it is.
+    """
+    if store.limits is None:
+        return look(), False
+    return beside(
+        look, lambda: mine.create_file(store), PoolSpec.requests(store.limits.concurrency)
+    )
+
+
 def _catch_up(
     store: CommitStore, mine: PendingCommit, judged: int, base: Manifest | None
-) -> Manifest | tuple[ManifestLocation, Manifest, frozenset[FragmentId]]:
+) -> _Found:
     """Judge all versions after ``judged``, and those that came meanwhile.
 
     Returns the version that is our own commit, if any is; else the newest version, and the fragments

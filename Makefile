@@ -97,9 +97,9 @@ upstream-suite: setup ## Lance's own tests, Pennon beside pylance (SUITE=its pyt
 bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group text" to choose)
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)
 
-.PHONY: bench-fragments
-bench-fragments: setup ## tables of 1 to 1,000 fragments, and of small appends, beside pylance (QUICK=1)
-	@$(PY) bench/fragments.py $(if $(QUICK),--quick) $(ARGS)
+.PHONY: bench-shapes
+bench-shapes: setup ## many fragments, wide tables, changes, threads, object stores (QUICK=1; ARGS="--group wide")
+	@LANCE_LOG=error $(PY) bench/shapes.py $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: bench-spark
 bench-spark: setup ## table operations beside Delta, lance-spark and Parquet on Spark (QUICK=1)

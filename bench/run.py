@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -135,9 +136,11 @@ def main() -> None:
     if options.markdown:
         page = write_page(results.machine, results.limits, results.startup, results.measures)
         options.markdown.write_text(page)
-    if not (options.no_spark or options.quick or options.last):
-        for program in ("spark.py", "spark_turns.py"):
-            subprocess.run([sys.executable, str(HERE / program)], check=True)
+    if not (options.quick or options.last or options.group):
+        others = ["shapes.py"] if options.no_spark else ["shapes.py", "spark.py", "spark_turns.py"]
+        for program in others:
+            quiet = {**os.environ, "LANCE_LOG": "error"}
+            subprocess.run([sys.executable, str(HERE / program)], check=True, env=quiet)
     console.print(f"{time.monotonic() - started:.0f} s")
 
 

@@ -237,7 +237,8 @@ def _plan_table(reading: Reading) -> tuple[list[Unit], list[_Job]]:
 
 def _table_units(reading: Reading, least: int) -> list[Unit]:
     """Return the units of a scan whose columns are read one by one; a row has ``least`` bytes."""
-    columns = 1 if reading.is_remote else min(len(reading.projection.read.fields), MOST_GROUPS)
+    fields = len(reading.projection.read.fields)
+    columns = 1 if reading.is_remote else min(max(fields, 1), MOST_GROUPS)
     units = plan_units(
         reading.tasks,
         row_bytes=least // columns,
@@ -283,6 +284,8 @@ def _column_groups(fields: Sequence[Field], unit_bytes: int) -> list[Sequence[Fi
 
     Columns of a remote store all go together, in lockstep, so that their requests are sent, and merged, together.
     """
+    if not fields:
+        return [fields]
     groups = min(len(fields), MOST_GROUPS, max(unit_bytes // JOB_BYTES, 2 * processors()))
     width = -(-len(fields) // groups)
     return [fields[first : first + width] for first in range(0, len(fields), width)]

@@ -45,24 +45,23 @@ def _encoding(folder: Path, path: str, column: int) -> bytes:
 
 def test_plain_pages_of_files_are_those_of_their_metadata(tmp_path: Path) -> None:
     files = _files(tmp_path)
-    columns = np.array([[0] * 3, [1] * 3, [3] * 3, [0, 9, -1]])
-    models = [_encoding(tmp_path, files[0][0], column) for column in (0, 1, 3, 0)]
+    columns = np.array([[0] * 3, [1] * 3, [2] * 3, [3] * 3, [0, 9, -1]])
+    models = [_encoding(tmp_path, files[0][0], column) for column in (0, 1, 2, 3, 0)]
     version = files[0][1][-8:].tobytes()
     found = find_plain_pages([data for _, data in files], np.array(ROWS), columns, models, version)
     for at, (path, data) in enumerate(files):
         opened = open_container_file(LocalStore(str(tmp_path), str(tmp_path)).open(path))
-        for leaf, column in enumerate((0, 1)):
+        for leaf, column in enumerate((0, 1, 2)):
             page = opened.columns()[column].pages[0]
             assert isinstance(page.encoding, Direct)
-            words, chunks = page.buffers
-            *places, first, end = found[leaf, at].tolist()
-            likeness = 1 if page.encoding.data == models[leaf] else 2
-            assert places == [
-                likeness, words.position, words.size_bytes, chunks.position, chunks.size_bytes
-            ]  # fmt: skip
+            extents = [(each.position, each.size_bytes) for each in page.buffers]
+            likeness, *places, first, end = found[leaf, at].tolist()
+            assert likeness == (1 if page.encoding.data == models[leaf] else 2)
+            assert places == [*sum(extents, ()), *([-1, 0] if len(extents) == 2 else [])]
             assert data[first:end].tobytes() == page.encoding.data
-    assert not found[2, :, 0].any(), "constant pages have no chunks"
-    assert found[3, :, 0].tolist() == [1, 0, 0], "a column that a file does not have"
+    assert (found[2, -1, 5:7] > 0).all(), "the dictionary of few texts"
+    assert not found[3, :, 0].any(), "constant pages have no chunks"
+    assert found[4, :, 0].tolist() == [1, 0, 0], "a column that a file does not have"
 
 
 def test_plain_pages_of_other_rows_or_version_are_not_found(tmp_path: Path) -> None:
@@ -104,11 +103,10 @@ def test_plain_pages_of_damaged_files_lie_within_them(tmp_path: Path, seed: int)
             bad[-rng.randint(9, min(len(bad), 700))] = rng.choice([0, 1, 127, 128, 255])
         bad = bad[rng.choice([0, 0, 0, 8]) :]
         found = find_plain_pages([bad], np.array([ROWS[seed % 3]]), columns, [model] * 3, version)
-        for likeness, *places in found.reshape(3, 7).tolist():
+        for likeness, *places, first, end in found.reshape(3, 9).tolist():
             if likeness:
                 found_some = True
-                words, words_bytes, chunks, chunks_bytes, first, end = places
-                assert 0 <= words <= words + words_bytes <= len(bad)
-                assert 0 <= chunks <= chunks + chunks_bytes <= len(bad)
+                for position, size_bytes in zip(places[::2], places[1::2], strict=True):
+                    assert position == -1 or 0 <= position <= position + size_bytes <= len(bad)
                 assert 0 <= first <= end <= len(bad)
     assert found_some

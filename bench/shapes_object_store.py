@@ -20,7 +20,7 @@ from typing import Any, Final
 import lance
 import numpy as np
 import pyarrow as pa
-from turns import LIBRARIES, Effort, Figure
+from turns import LIBRARIES, Effort, Figure, Turn
 
 import pennon
 
@@ -90,7 +90,8 @@ def _figure(
     is_warm: bool,
     runs: int,
 ) -> Figure:
-    found: dict[Any, list[tuple[float, float, int]]] = {library: [] for library in LIBRARIES}
+    found: dict[Any, list[Turn]] = {library: [] for library in LIBRARIES}
+    requests: dict[Any, list[int]] = {library: [] for library in LIBRARIES}
     for number in range(runs):
         for library in LIBRARIES if number % 2 else LIBRARIES[::-1]:
             handle = None
@@ -100,18 +101,11 @@ def _figure(
             store.set_delay(MILLISECONDS)
             wall, cpu = time.perf_counter(), time.process_time()
             ask(library, handle)
-            taken = time.perf_counter() - wall, time.process_time() - cpu
-            found[library].append((*taken, store.set_delay(0)))
-    pairs = list(zip(found[pennon], found[lance], strict=True))
-    requests = [statistics.median(each[2] for each in found[library]) for library in LIBRARIES]
-    return Figure(
-        title,
-        statistics.median(ours[0] for ours, _ in pairs),
-        statistics.median(theirs[0] for _, theirs in pairs),
-        statistics.median(theirs[0] / ours[0] for ours, theirs in pairs),
-        statistics.median(theirs[1] / max(ours[1], 1e-6) for ours, theirs in pairs),
-        f"{requests[0]:.0f} and {requests[1]:.0f} requests",
-    )
+            found[library].append((time.perf_counter() - wall, time.process_time() - cpu))
+            requests[library].append(store.set_delay(0))
+    ours, theirs = (statistics.median(requests[library]) for library in LIBRARIES)
+    note = f"{ours:.0f} and {theirs:.0f} requests"
+    return Figure.of(title, found[pennon], found[lance], note)
 
 
 def _make_table(uri: str, options: dict[str, str]) -> pa.Table:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import lance
 
@@ -15,6 +15,8 @@ import pennon
 LIBRARIES: Final = (pennon, lance)
 Ask: TypeAlias = Callable[[Any, Any], Any]
 """Asks something of a library and its handle."""
+Turn: TypeAlias = tuple[float, float]
+"""Seconds of wall and CPU time."""
 HEAD: Final = (
     "| question | Pennon, ms | pylance, ms | ratio, wall | ratio, CPU |\n|---|---|---|---|---|"
 )
@@ -38,6 +40,19 @@ class Figure:
     wall: float
     cpu: float
     note: str = ""
+
+    @classmethod
+    def of(cls, name: str, ours: Sequence[Turn], theirs: Sequence[Turn], note: str = "") -> Self:
+        """Return the figure of turns, one of each library beside the other."""
+        pairs = list(zip(ours, theirs, strict=True))
+        return cls(
+            name,
+            statistics.median(wall for wall, _ in ours),
+            statistics.median(wall for wall, _ in theirs),
+            statistics.median(other[0] / mine[0] for mine, other in pairs),
+            statistics.median(other[1] / max(mine[1], 1e-6) for mine, other in pairs),
+            note,
+        )
 
     def line(self) -> str:
         """Return a row of a Markdown table."""
@@ -64,21 +79,14 @@ def time_in_turns(
     prepare: Callable[[Any], object] = lambda _: None,
 ) -> Figure:
     """Return the figure of some work; ``prepare`` comes before each turn, and is not timed."""
-    found: dict[Any, list[tuple[float, float]]] = {library: [] for library in LIBRARIES}
+    found: dict[Any, list[Turn]] = {library: [] for library in LIBRARIES}
     for number in range(runs):
         for library in LIBRARIES if number % 2 else LIBRARIES[::-1]:
             prepare(library)
             wall, cpu = time.perf_counter(), time.process_time()
             work(library)
             found[library].append((time.perf_counter() - wall, time.process_time() - cpu))
-    pairs = list(zip(found[pennon], found[lance], strict=True))
-    return Figure(
-        name,
-        statistics.median(ours[0] for ours, _ in pairs),
-        statistics.median(theirs[0] for _, theirs in pairs),
-        statistics.median(theirs[0] / ours[0] for ours, theirs in pairs),
-        statistics.median(theirs[1] / max(ours[1], 1e-6) for ours, theirs in pairs),
-    )
+    return Figure.of(name, found[pennon], found[lance])
 
 
 def _rows(found: Any) -> int:

@@ -7,7 +7,7 @@ remote store does its first call: ``import pennon`` does not pay for it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from obstore.exceptions import BaseError, UnknownConfigurationKeyError
 from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
@@ -65,8 +65,20 @@ def _build(location: Location, options: RemoteOptions) -> Client:
     return AzureStore(container, prefix=prefix, config=config, retry_config=retry)
 
 
+_TAKEN: Final[dict[tuple[str, str], bool]] = {}
+"""What `_knows` found out, by kind of store and name of the option: each time it makes a client."""
+
+
 def _knows(location: Location, key: str, value: str) -> bool:
     """Tell whether obstore takes an option of this name, be its value good or not."""
+    known = KIND_OF_SCHEME[location.scheme], key
+    found = _TAKEN.get(known)
+    if found is None:
+        found = _TAKEN[known] = _is_taken(location, key, value)
+    return found
+
+
+def _is_taken(location: Location, key: str, value: str) -> bool:
     try:
         _build(location, RemoteOptions({key: value}))
     except UnknownConfigurationKeyError:

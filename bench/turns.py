@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self, TypeAlias
 
 import lance
@@ -69,7 +70,11 @@ def ask_in_turns(asked: Mapping[str, Ask], uri: str, runs: int) -> Iterator[Figu
         if counts[0] != counts[1]:
             message = f"{name}: {counts[0]} rows, and {counts[1]} by pylance"
             raise RuntimeError(message)
-        yield time_in_turns(name, lambda library, ask=ask: ask(library, handles[library]), runs)
+        yield time_in_turns(name, partial(_ask, ask, handles), runs)
+
+
+def _ask(ask: Ask, handles: Mapping[Any, Any], library: Any) -> object:
+    return ask(library, handles[library])
 
 
 def time_in_turns(

@@ -175,9 +175,9 @@ def read_joined(files: Sequence[JoinableFile], rows: FileRows) -> pa.Array | Non
 def side_by_side(
     file: OpenedFile, fields: Sequence[Field], column_of: Mapping[FieldId, int]
 ) -> ReadsSideBySide | None:
-    """Return what reads those of many fields of a mapped file that can be read together; None if there are none.
+    """Return a reader of many fields of a mapped file, which reads fields that are alike together.
 
-    There are none in files of other versions than 2.1 and 2.2.
+    None if no field can be read so: in files of other versions than 2.1 and 2.2, and where all fields are nested.
     """
     if file.version not in _SIDE_BY_SIDE:
         return None

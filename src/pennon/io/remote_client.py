@@ -66,7 +66,7 @@ def _build(location: Location, options: RemoteOptions) -> Client:
 
 
 _TAKEN: Final[dict[tuple[str, str], bool]] = {}
-"""What `_knows` found out, by kind of store and name of the option: each time it makes a client."""
+"""Whether obstore takes an option, by kind of store and name: to find out, `_is_taken` makes a client."""
 
 
 def _knows(location: Location, key: str, value: str) -> bool:

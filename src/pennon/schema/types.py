@@ -160,7 +160,7 @@ def storage_type(t: pa.DataType) -> pa.DataType:
 
 
 def is_plain_type(logical: str) -> bool:
-    """Tell whether a logical type is one of those without parameters and children."""
+    """Return whether a logical type has neither parameters nor children."""
     return logical in _PLAIN
 
 

@@ -63,7 +63,7 @@ def index_chunks(const uint8_t[::1] words, int width, int64_t items, int64_t mos
 
 
 cdef bint is_word_range(const int64_t[:, ::1] pages, Py_ssize_t i, int width, int64_t file_bytes) noexcept:
-    """Tell whether a page has chunk words within its file."""
+    """Return whether the chunk words of a page lie within its file."""
     cdef int64_t position = pages[i, 1], size = pages[i, 2]
     return (
         pages[i, 0] == 1 and position >= 0 and pages[i, 3] >= 0 and size > 0 and size % width == 0

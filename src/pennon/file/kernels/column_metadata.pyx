@@ -260,7 +260,7 @@ cdef bint find_tables(
 
 
 cdef bint has_rows(Message message, int64_t rows) noexcept nogil:
-    """Tell whether a file descriptor says so many rows."""
+    """Return whether the file descriptor in a message gives ``rows`` as the number of rows."""
     cdef uint64_t tag, found = 0
     while message.at < message.end:
         tag = read_varint(&message)

@@ -26,11 +26,11 @@ from pennon.file.kernels.column_metadata import find_plain_pages
 from pennon.file.v2_1.leaf_reader import parse_page_layout
 
 SAME, OTHER = 1, 2
-"""What `find_plain_pages` says of an encoding."""
+"""The first number of a page in the result of `find_plain_pages`: its encoding is the model's, or another one."""
 _VERSION: Final = 8
-"""So many bytes at the end of a file say its version."""
+"""The version is the last 8 bytes of a file."""
 _ITEMS, _ENCODING = 5, 7
-"""Where it says where the dictionary is, and the encoding."""
+"""The places of two pairs in that result: those of the dictionary's buffer and of the encoding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -252,7 +252,8 @@ def _table_units(reading: Reading, least: int) -> list[Unit]:
 def _jobs(reading: Reading, units: Sequence[Unit], least: int) -> Iterator[_Job]:
     """Yield the jobs of a scan: many small units together, a large one column by column.
 
-    Units of a remote store go alone, however small: each waits for its own fragment.
+    Units of a remote store go alone, however small: each waits for its own fragment.  Their columns go in lockstep, so
+    that the requests are sent, and merged, together.
     """
     if reading.is_remote:
         yield from (
@@ -280,10 +281,7 @@ def _run(reading: Reading, units: Sequence[Unit], job: _Job) -> list[list[Chunks
 
 
 def _column_groups(fields: Sequence[Field], unit_bytes: int) -> list[Sequence[Field]]:
-    """Return the fields of a unit that one thread reads at a time: each alone, or some together where they are small.
-
-    Columns of a remote store all go together, in lockstep, so that their requests are sent, and merged, together.
-    """
+    """Return the fields of a unit that one thread reads at a time: each alone, or some together where they are small."""
     if not fields:
         return [fields]
     groups = min(len(fields), MOST_GROUPS, max(unit_bytes // JOB_BYTES, 2 * processors()))

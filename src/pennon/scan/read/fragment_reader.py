@@ -58,7 +58,7 @@ BELIEVED_ROWS = 1 << 24
 
 NULL_CHUNK_BYTES = 512 * KIB
 MANY_COLUMNS: Final = 8
-"""So many columns of a file are looked for together, and those that are alike are read together."""
+"""The fewest columns of a file for which columns that are alike are read together."""
 RECENT_FILES: Final[Key[RecentFiles]] = Key("recent files")
 
 

@@ -151,7 +151,7 @@ cdef extern from *:
     ) {
         const __m512i sign = _mm512_set1_epi8((char)-128);
         const int64_t padded = (width + 63) / 64 * 64, words = (width + 3) / 4;
-        int8_t asked[QUERIES_TURNED * MOST_TURNED];
+        int8_t asked[QUERIES_TURNED * MOST_TURNED] __attribute__((aligned(64)));
         int squares[QUERIES_TURNED], owns[ROWS_TURNED];
         __m512i turned[MOST_TURNED / 4];
         for (int64_t first = 0; first < all; first += QUERIES_TURNED) {
@@ -178,7 +178,7 @@ cdef extern from *:
         const int64_t padded = (width + 63) / 64 * 64, words = (width + 3) / 4;
         const __m512i *turned = (const __m512i *)rows;
         const int *own = (const int *)own_parts;
-        int8_t asked[QUERIES_TURNED * MOST_TURNED];
+        int8_t asked[QUERIES_TURNED * MOST_TURNED] __attribute__((aligned(64)));
         int squares[QUERIES_TURNED];
         int64_t at = 0;
         signed_queries(query, queries, width, asked, squares);

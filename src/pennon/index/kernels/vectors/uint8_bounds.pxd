@@ -83,7 +83,7 @@ cdef extern from *:
     CLONES static int cut_all(
         const float *rows, int64_t count, int64_t width, CutScale *scale, uint8_t *own, uint8_t *lengths, uint8_t *out
     ) {
-        uint8_t some[ROWS_TURNED * MOST_TURNED];
+        uint8_t some[ROWS_TURNED * MOST_TURNED] __attribute__((aligned(64)));
         const int is_turned = may_turn(width);
         scale->apart = scale->longest = 0;
         if (!scale_of(rows, count * width, &scale->least, &scale->scale)) return 0;

@@ -214,7 +214,8 @@ cdef extern from *:
     /* `known`: the own parts of rows, NULL: they are worked out, for each two queries anew. */
     VNNI static void squares_vnni(const uint8_t *rows, const uint8_t *known, int64_t count, const uint8_t *query,
                                   int64_t queries, int64_t width, float *out, int64_t stride) {
-        int8_t signed_codes[QUERIES_VNNI * SHORTS];
+        /* Aligned: gcc 12 makes aligned stores of the loop below, and -fstack-protector lays the array out otherwise. */
+        int8_t signed_codes[QUERIES_VNNI * SHORTS] __attribute__((aligned(64)));
         int squares[QUERIES_VNNI];
         int64_t padded = (width + 31) / 32 * 32, j, k;
         for (j = 0; j < queries; j += QUERIES_VNNI) {

@@ -6,7 +6,6 @@ The files are those that pylance wrote (the golden archives), of each kind that 
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.faults.child import summary_of
 from tests.faults.test_mutants import SEED
 from tests.faults.try_index_mutants import KINDS, TABLES
+from tests.golden.archives import unpack
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "indices"
 FEW = 300
@@ -26,8 +26,7 @@ MOST_WRONG = 0.05
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("indices")
     for release in sorted({name.partition("/")[0] for name in TABLES}):
-        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
-            archive.extractall(made, filter="data")
+        unpack(ARCHIVES / f"{release}.tar.xz", made)
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import tarfile
 import time
 import warnings
 from collections import Counter
@@ -17,6 +16,7 @@ import pytest
 import pennon
 from pennon.errors import LanceError
 from pennon.query import FullTextOperator, MatchQuery, PhraseQuery
+from tests.golden.archives import unpack
 
 ARCHIVE = Path(__file__).parents[1] / "golden" / "indices"
 TABLES = (
@@ -53,8 +53,7 @@ def damage(data: bytes, rng: random.Random) -> bytes:
 
 def tried(release: str, name: str, folder: Path, count: int) -> Counter[str]:
     """Return how many mutants gave answers, and how many errors."""
-    with tarfile.open(ARCHIVE / f"{release}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(ARCHIVE / f"{release}.tar.xz", folder)
     table = folder / release / f"{name}.lance"
     files = sorted((table / "_indices").rglob("*.lance"))
     known = {each: each.read_bytes() for each in files}

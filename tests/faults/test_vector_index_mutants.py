@@ -6,7 +6,6 @@ damages and searches them in a process of its own.
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.faults.child import summary_of
 from tests.faults.test_mutants import SEED
 from tests.faults.try_vector_index_mutants import TABLES, write_ours
+from tests.golden.archives import unpack
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "vector_indices"
 FEW = 400
@@ -26,8 +26,7 @@ MOST_OTHERS = 0.1
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("vectors")
     for release in sorted({name.partition("/")[0] for name in TABLES}):
-        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
-            archive.extractall(made, filter="data")
+        unpack(ARCHIVES / f"{release}.tar.xz", made)
     for path in made.rglob("*.idx"):
         path.parent.chmod(0o755)
     write_ours(made)

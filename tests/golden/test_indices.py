@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import pennon
 from pennon.ops import check_indices
+from tests.golden.archives import unpack
 
 ARCHIVES = Path(__file__).parent / "indices"
 RELEASES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
@@ -37,8 +37,7 @@ ASKED = {
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("indices")
     for release in RELEASES:
-        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+        unpack(ARCHIVES / f"{release}.tar.xz", folder)
     return folder
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import pennon
 from pennon.query import BooleanQuery, BoostQuery, FullTextOperator, MatchQuery, Occur, PhraseQuery
+from tests.golden.archives import unpack
 
 ARCHIVES = Path(__file__).parent / "indices"
 QUERIES = {
@@ -37,8 +37,7 @@ WRONG_ROWS = {("0.25.2/life", '"brown fox"')}
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("texts")
     for release in QUERIES:
-        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+        unpack(ARCHIVES / f"{release}.tar.xz", folder)
     return folder
 
 

@@ -6,7 +6,6 @@ Searches that ask more than an index (unindexed rows, refining, several vectors 
 from __future__ import annotations
 
 import json
-import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.index.vector.base import Probes
+from tests.golden.archives import unpack
 from tests.interop.vector_planner import Searched, same_answers
 
 ARCHIVES = Path(__file__).parent / "vector_indices"
@@ -39,8 +39,7 @@ SEARCHED = {"0.10.18": 28, "0.15.0": 12, "0.19.2": 20, "1.0.4": 52, "14.0.2": 13
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vectors")
     for release in RELEASES:
-        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
+        unpack(ARCHIVES / f"{release}.tar.xz", folder)
     return folder
 
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+import pyarrow as pa
+
 from pennon import ops
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import DatasetBasePath
 from pennon.dataset.refs import Branches, Reference, Tags
 from pennon.io import open_store
+from pennon.schema.project import project
 from pennon.table.manifest import Summary
 from pennon.table.versions import list_locations, list_versions, read_manifest
 
@@ -261,6 +264,46 @@ class DatasetVersions(DatasetBase):
         from pennon.dataset.delta import DatasetDelta  # noqa: PLC0415 - saves transactions at open
 
         return DatasetDelta.between(self, compared_against, begin_version, end_version)
+
+    def changes(
+        self,
+        begin_version: int,
+        end_version: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return the rows that each version after ``begin_version`` inserted, updated and deleted.
+
+        Up to and with ``end_version``, by default this one; from 0 on, the rows of the first version are inserted.
+        The columns are those of this version, or some of them (older rows have NULL where they have no such
+        column), and
+
+        - ``_change_type``: ``insert``, ``delete``, or ``update_preimage`` and ``update_postimage``, the row as it was
+          and as it is.  Without stable row ids an update that moves rows is a deletion and an insertion.
+        - ``_commit_version`` and ``_commit_timestamp``, of the version that made the change.
+
+        Compactions, clusterings and new or dropped columns change no rows.  Only fragments that differ are read.
+
+        Raises NotFoundError for a version that was cleaned up, SchemaMismatchError if a column had a type whose values
+        do not fit the one that it has now.
+
+        >>> rows = pa.table({"id": [1, 2, 3]})
+        >>> ds = pennon.write_dataset(rows, uri, enable_stable_row_ids=True)
+        >>> _ = ds.update({"id": "id * 10"}, where="id = 2")
+        >>> _ = ds.delete("id = 3")
+        >>> changes = ds.changes(1).read_all()
+        >>> changes.select(["id", "_change_type", "_commit_version"]).to_pylist()[0]
+        {'id': 2, '_change_type': 'update_preimage', '_commit_version': 2}
+        """
+        from pennon.scan.change_feed import ChangeFeed  # noqa: PLC0415 - saves queries at open
+
+        here = self._snapshot
+        shown = here.manifest.schema
+        if columns is not None:
+            shown = project(shown, columns)
+        end = self.version if end_version is None else end_version
+        feed = ChangeFeed(here, begin_version, end, shown)
+        return pa.RecordBatchReader.from_batches(feed.schema, feed.batches())
 
 
 def _describe(summary: Summary) -> Version:

@@ -11,7 +11,7 @@ from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_table_transaction
 from pennon.errors import ArgumentError, NotFoundError
-from pennon.scan.changes import (
+from pennon.scan.changes.row_versions import (
     ROW_ID,
     VersionRange,
     deleted_row_ids,

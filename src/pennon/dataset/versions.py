@@ -295,7 +295,7 @@ class DatasetVersions(DatasetBase):
         >>> changes.select(["id", "_change_type", "_commit_version"]).to_pylist()[0]
         {'id': 2, '_change_type': 'update_preimage', '_commit_version': 2}
         """
-        from pennon.scan.change_feed import ChangeFeed  # noqa: PLC0415 - saves queries at open
+        from pennon.scan.changes.feed import ChangeFeed  # noqa: PLC0415 - saves queries at open
 
         here = self._snapshot
         shown = here.manifest.schema

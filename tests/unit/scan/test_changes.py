@@ -11,7 +11,7 @@ import pytest
 
 import pennon
 from pennon.errors import ArgumentError
-from pennon.scan.changes import (
+from pennon.scan.changes.row_versions import (
     VersionRange,
     changed_fragments,
     deleted_row_ids,

@@ -1,0 +1,1 @@
+"""Changes between versions of a table: rows inserted, updated and deleted."""

@@ -1,0 +1,297 @@
+"""The change feed: the rows that each version of a table inserted, updated and deleted.
+
+A version is compared with the one before it, fragment by fragment; only rows that differ are read::
+
+    the fragment is       and                             its rows
+    in both               its deletion file is another    were deleted; or came back (a restore)
+    in both               fields lie in other files       were updated in place, where their values differ
+    only before           no rewrite took it away         were deleted
+    only behind           no rewrite made it              were inserted
+
+In a table with stable row ids a row that went and came in one version is one row: it was updated, or only moved.
+Without them it was deleted, and another inserted.  New and dropped columns are no change of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import cached_property
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import DatasetVersion, FieldId
+from pennon.errors import ArgumentError
+from pennon.scan.changes.values_differ import differing_rows
+from pennon.scan.changes.version_rows import NO_ROWS, History, RowsById, VersionRows, showing
+from pennon.scan.plan.query import ScanOptions, bind_query
+from pennon.scan.projection import MetaColumn
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Field, Schema
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Overwrite, Rewrite
+from pennon.table.transaction_wire import find_transaction
+
+CHANGE_TYPE: Final = "_change_type"
+COMMIT_VERSION: Final = "_commit_version"
+COMMIT_TIMESTAMP: Final = "_commit_timestamp"
+_ROW_ID: Final = MetaColumn.ROW_ID.value
+_UPDATED: Final = MetaColumn.UPDATED_AT.value
+
+
+class ChangeType(Enum):
+    """The kind of a change; an update is two rows, as it was before and as it is behind the version."""
+
+    INSERT = "insert"
+    BEFORE_UPDATE = "update_preimage"
+    AFTER_UPDATE = "update_postimage"
+    DELETE = "delete"
+
+
+def change_columns() -> list[pa.Field]:
+    """Return the columns that a change has beside those of its row."""
+    return [
+        pa.field(CHANGE_TYPE, pa.string(), nullable=False),
+        pa.field(COMMIT_VERSION, pa.int64(), nullable=False),
+        pa.field(COMMIT_TIMESTAMP, pa.timestamp("us", "UTC"), nullable=False),
+    ]
+
+
+# --- the versions of a feed -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFeed:
+    """The changes of the versions after ``begin``, up to ``end``, shown with the columns of ``shown``.
+
+    With ``begin`` 0 all rows of the first version were inserted.
+    """
+
+    snapshot: Snapshot
+    begin: int
+    end: int
+    shown: Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the schema of the changes: all columns may be NULL, for old rows may not have them."""
+        stored = bind_query(showing(self.snapshot, self.shown), ScanOptions()).schema
+        return pa.schema([*(each.with_nullable(True) for each in stored), *change_columns()])  # noqa: FBT003 - Arrow's own order
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes, version by version; raises as `version_changes`."""
+        schema = self.schema
+        for version in version_changes(self.snapshot, self.begin, self.end, self.shown):
+            for change in version.fragments:
+                for batch in version.batches(change):
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def version_changes(
+    snapshot: Snapshot, begin: int, end: int, shown: Schema
+) -> Iterator[VersionChange]:
+    """Yield the changes of each version after ``begin``, up to ``end``, shown with the columns of ``shown``.
+
+    These are columns of ``snapshot``.  Raises ArgumentError if the versions are not in order, NotFoundError for one
+    that was cleaned up or never made.
+    """
+    if not 0 <= begin <= end:
+        message = f"changes go from an older version to a newer one, not from {begin} to {end}"
+        raise ArgumentError(message)
+    history = History(snapshot, shown)
+    before: Snapshot | None = None
+    for version in map(DatasetVersion, range(max(begin, 1), end + 1)):
+        after = history.version(version)
+        if version > begin:
+            yield VersionChange(before, after, history)
+        before = after
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentChange:
+    """A fragment that differs in two versions; None where a version does not have it.
+
+    ``written`` are the fields of both versions that lie elsewhere now.
+    """
+
+    before: Fragment | None
+    after: Fragment | None
+    written: frozenset[FieldId] = frozenset()
+
+
+class VersionChange:
+    """The changes that one version made; ``before`` is None for the first one."""
+
+    def __init__(self, before: Snapshot | None, after: Snapshot, history: History) -> None:
+        """Compare two versions that follow one another; no file is opened."""
+        self.after = VersionRows(after, history)
+        self.before = None if before is None else VersionRows(before, history)
+
+    @cached_property
+    def fragments(self) -> tuple[FragmentChange, ...]:
+        """Return the fragments whose rows may differ."""
+        after = self.after.snapshot
+        transaction = find_transaction(after.store, after.manifest)
+        operation = None if transaction is None else transaction.operation
+        if isinstance(operation, Rewrite):
+            return ()
+        if self.before is None or isinstance(operation, Overwrite):
+            gone = () if self.before is None else self.before.manifest.fragments
+            return (
+                *(FragmentChange(each, None) for each in gone),
+                *(FragmentChange(None, each) for each in after.manifest.fragments),
+            )
+        return tuple(_compared(self.before.manifest, after.manifest))
+
+    def batches(self, change: FragmentChange) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of one fragment: rows that went, rows that came, rows updated in place."""
+        kinds = ChangeType
+        before, after = self.before, self.after
+        went, came = self._went(change), self._came(change)
+        if len(went) and before is not None and change.before is not None:
+            rows = before.by_id(change.before, went) if len(self._came_by_id) else None
+            alone, updated = _split(went, rows, self._came_by_id)
+            yield from self._show(before, change.before, alone, kinds.DELETE)
+            yield from self._show(before, change.before, updated, kinds.BEFORE_UPDATE)
+        if len(came) and change.after is not None:
+            rows = after.by_id(change.after, came) if len(self._went_by_id) else None
+            alone, updated = _split(came, rows, self._went_by_id)
+            yield from self._show(after, change.after, alone, kinds.INSERT)
+            yield from self._show(after, change.after, updated, kinds.AFTER_UPDATE)
+        if change.written and before is not None and change.before and change.after:
+            in_place = self._updated_in_place(before, change)
+            yield from self._show(before, change.before, in_place, kinds.BEFORE_UPDATE)
+            yield from self._show(after, change.after, in_place, kinds.AFTER_UPDATE)
+
+    def _show(
+        self, side: VersionRows, fragment: Fragment, rows: Int64Array, kind: ChangeType
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of a fragment as changes."""
+        manifest = self.after.manifest
+        values: tuple[Any, ...] = (kind.value, manifest.version, manifest.timestamp)
+        for batch in side.read(fragment, rows):
+            added = [
+                pa.repeat(pa.scalar(value, each.type), batch.num_rows)
+                for value, each in zip(values, change_columns(), strict=True)
+            ]
+            schema = pa.schema([*batch.schema, *change_columns()])
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema)
+
+    # Rows by their places in a fragment, those that live
+
+    def _went(self, change: FragmentChange) -> Int64Array:
+        """Return the rows that lived before and do not behind the version."""
+        if self.before is None or change.before is None:
+            return NO_ROWS
+        live = self.before.live(change.before)
+        return live if change.after is None else _without(live, self.after.live(change.after))
+
+    def _came(self, change: FragmentChange) -> Int64Array:
+        """Return the rows that live behind the version and did not before."""
+        if change.after is None:
+            return NO_ROWS
+        live = self.after.live(change.after)
+        if self.before is None or change.before is None:
+            return live
+        return _without(live, self.before.live(change.before))
+
+    def _updated_in_place(self, before: VersionRows, change: FragmentChange) -> Int64Array:
+        """Return the rows that live in both, whose values in the fields that were written differ."""
+        if change.before is None or change.after is None:
+            return NO_ROWS
+        rows = np.intersect1d(
+            before.live(change.before), self.after.live(change.after), assume_unique=True
+        )
+        names = [each.name for each in before.schema.fields if each.id in change.written]
+        old = before.read_columns(change.before, rows, names)
+        new = self.after.read_columns(change.after, rows, names)
+        is_other = np.zeros(len(rows), np.bool_)
+        for name in names:
+            is_other |= differing_rows(old[name], new[name])
+        return rows[is_other]
+
+    # Rows by their stable ids
+
+    @cached_property
+    def _has_ids(self) -> bool:
+        sides = [each for each in (self.before, self.after) if each is not None]
+        return len(sides) == 2 and all(each.manifest.has_stable_row_ids for each in sides)
+
+    @cached_property
+    def _went_by_id(self) -> RowsById:
+        """Return the rows that went, if some that came may be the same."""
+        if not self._has_ids or self.before is None:
+            return RowsById.none()
+        pairs = [(each.before, self._went(each)) for each in self.fragments if each.before]
+        return self.before.all_by_id(pairs)
+
+    @cached_property
+    def _came_by_id(self) -> RowsById:
+        """Return the rows that came, if some that went may be the same."""
+        if not self._has_ids:
+            return RowsById.none()
+        pairs = [(each.after, self._came(each)) for each in self.fragments if each.after]
+        return self.after.all_by_id(pairs)
+
+
+def _split(
+    rows: Int64Array, mine: RowsById | None, others: RowsById
+) -> tuple[Int64Array, Int64Array]:
+    """Return the rows whose ids are not among the others, which are sorted; and those that another version changed.
+
+    ``mine`` are the rows by id; None if there are no others.
+    """
+    if mine is None:
+        return rows, NO_ROWS
+    at = np.minimum(np.searchsorted(others.ids, mine.ids), len(others) - 1)
+    is_there = others.ids[at] == mine.ids
+    return rows[~is_there], rows[is_there & (others.versions[at] != mine.versions)]
+
+
+def _without(rows: Int64Array, others: Int64Array) -> Int64Array:
+    return np.setdiff1d(rows, others, assume_unique=True)
+
+
+# --- what differs ---------------------------------------------------------------------------------
+
+
+def _compared(before: Manifest, after: Manifest) -> Iterator[FragmentChange]:
+    """Yield the fragments that are not the same in both versions."""
+    old = {each.id: each for each in before.fragments}
+    known = {(each.id, each.name) for each in before.schema.fields}
+    fields = [each for each in after.schema.fields if (each.id, each.name) in known]
+    for fragment in after.fragments:
+        same = old.pop(fragment.id, None)
+        if same is None:
+            yield FragmentChange(None, fragment)
+            continue
+        written = frozenset(_written(fields, same.files, fragment.files))
+        if written or same.deletion_file != fragment.deletion_file:
+            yield FragmentChange(same, fragment, written)
+    for fragment in old.values():
+        yield FragmentChange(fragment, None)
+
+
+def _written(
+    fields: Iterable[Field], before: tuple[DataFileRef, ...], after: tuple[DataFileRef, ...]
+) -> Iterator[FieldId]:
+    """Yield the ids of fields that lie in other files in one of the lists, or have a part that does."""
+    if before == after:
+        return
+    old, new = _places(before), _places(after)
+    for field in fields:
+        if any(old.get(each.id) != new.get(each.id) for each in field.walk()):
+            yield field.id
+
+
+_Places: TypeAlias = dict[FieldId, tuple[int | None, str]]
+
+
+def _places(files: tuple[DataFileRef, ...]) -> _Places:
+    """Return the data file that has each field."""
+    return {id_: (file.base_id, file.path) for file in files for id_ in file.field_ids if id_ >= 0}

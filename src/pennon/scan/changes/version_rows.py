@@ -1,0 +1,220 @@
+"""The rows of one version of a table, as a change feed shows them: with the columns of a newer version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import cached_property
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import DatasetVersion, FieldId
+from pennon.encoding.exact_batches import exact_batches
+from pennon.errors import NotFoundError, SchemaMismatchError
+from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.plan.query import ScanOptions, batch_rows, bind_query
+from pennon.scan.projection import MetaColumn
+from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.read.tasks import ChosenRows, ScanTask
+from pennon.scan.run.filter import read_filtered_batches
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field, Schema
+from pennon.table.fragment import Fragment
+from pennon.table.versions import list_locations, read_manifest_at
+
+_ROW_ID: Final = MetaColumn.ROW_ID.value
+_UPDATED: Final = MetaColumn.UPDATED_AT.value
+NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
+
+
+class History:
+    """The versions of a table, and which columns of them are those that are shown."""
+
+    def __init__(self, snapshot: Snapshot, shown: Schema) -> None:
+        self._snapshot = snapshot
+        self._locations = {each.version: each for each in list_locations(snapshot.store)}
+        self.shown = shown
+        self._unknown: dict[FieldId, DatasetVersion] = {}
+
+    def version(self, number: DatasetVersion) -> Snapshot:
+        """Return a version; raises NotFoundError if it is not there."""
+        location = self._locations.get(number)
+        if location is None:
+            uri = self._snapshot.store.uri
+            message = f"version {number} of {uri!r} does not exist; was it cleaned up?"
+            raise NotFoundError(message)
+        return self._snapshot.at(read_manifest_at(self._snapshot.store, location))
+
+    def is_same_column(self, number: DatasetVersion, mine: Field, shown: Field) -> bool:
+        """Tell whether a column of a version, which has the id of a shown one, is that column.
+
+        If the names differ it was renamed; or it was dropped, and the id was given to another one since.
+        """
+        return mine.name == shown.name or number > self._last_without(shown.id)
+
+    def _last_without(self, field_id: FieldId) -> DatasetVersion:
+        """Return the newest version of which no column has an id; 0 if there is none."""
+        found = self._unknown.get(field_id)
+        if found is None:
+            found = DatasetVersion(0)
+            for number in sorted(self._locations, reverse=True):
+                if number > self._snapshot.manifest.version:
+                    continue
+                schema = self.version(number).manifest.schema
+                if all(each.id != field_id for each in schema.walk()):
+                    found = number
+                    break
+            self._unknown[field_id] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsById:
+    """Stable ids of rows, and the version that last changed each row."""
+
+    ids: Int64Array
+    versions: Int64Array
+
+    @classmethod
+    def none(cls) -> RowsById:
+        """Return no rows."""
+        return cls(NO_ROWS, NO_ROWS)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def sorted(self) -> RowsById:
+        """Return the rows in the order of their ids."""
+        order = np.argsort(self.ids)
+        return RowsById(self.ids[order], self.versions[order])
+
+
+class VersionRows:
+    """The rows of one version, shown with the columns of another."""
+
+    def __init__(self, snapshot: Snapshot, history: History) -> None:
+        self.snapshot = snapshot
+        self.manifest = snapshot.manifest
+        self.schema = self.manifest.schema
+        self._history = history
+        self._shown = history.shown
+
+    def live(self, fragment: Fragment) -> Int64Array:
+        """Return the places of the rows that live."""
+        rows = self._live_rows(fragment)
+        return rows.to_physical(np.arange(rows.count))
+
+    def _live_rows(self, fragment: Fragment) -> LiveRows:
+        physical_rows = FragmentReader(self.snapshot, fragment).physical_rows()
+        return LiveRows.of(physical_rows, self.snapshot.deleted(fragment))
+
+    def by_id(self, fragment: Fragment, rows: Int64Array) -> RowsById:
+        """Return rows of a fragment by their stable ids, in their order."""
+        columns = self.read_columns(fragment, rows, [_ROW_ID, _UPDATED])
+        ids, versions = (np.asarray(each, np.int64) for each in columns.columns)
+        return RowsById(ids, versions)
+
+    def all_by_id(self, rows: Iterable[tuple[Fragment, Int64Array]]) -> RowsById:
+        """Return rows of some fragments, sorted by their ids."""
+        found = [self.by_id(fragment, places) for fragment, places in rows if len(places)]
+        if not found:
+            return RowsById.none()
+        ids = np.concatenate([each.ids for each in found])
+        return RowsById(ids, np.concatenate([each.versions for each in found])).sorted()
+
+    def read_columns(self, fragment: Fragment, rows: Int64Array, names: list[str]) -> pa.Table:
+        """Return columns of this version for rows of a fragment."""
+        query = bind_query(self.snapshot, ScanOptions(tuple(names)))
+        batches = self._read(self.snapshot, ScanOptions(tuple(names)), fragment, rows)
+        return pa.Table.from_batches(batches, query.schema)
+
+    def read(self, fragment: Fragment, rows: Int64Array) -> Iterator[pa.RecordBatch]:
+        """Yield rows with the columns that are shown: NULL where this version has no such column."""
+        if not len(rows):
+            return
+        schema, casts = self._fitted
+        snapshot = showing(self.snapshot, schema)
+        for batch in exact_batches(self._read(snapshot, ScanOptions(), fragment, rows)):
+            columns = [
+                self._cast(number, column, target)
+                for number, (column, target) in enumerate(zip(batch.columns, casts, strict=True))
+            ]
+            names = self._shown.names
+            fields = [
+                pa.field(name, column.type) for name, column in zip(names, columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    @cached_property
+    def _fitted(self) -> tuple[Schema, list[pa.DataType | None]]:
+        """Return the fields to read for those shown, and the type of each that has to be cast.
+
+        A column that got another type has another id and its old name, or the same id after an overwrite.
+        """
+        own = {each.name: each for each in self.schema.fields}
+        unused = map(
+            FieldId, count(max(self.schema.max_field_id(), self._shown.max_field_id()) + 1)
+        )
+        fields: list[Field] = []
+        casts: list[pa.DataType | None] = []
+        for field in self._shown.fields:
+            same = self._same(field)
+            known = own.get(field.name) if same is None else None
+            casts.append(None if known is None else field_to_arrow(field).type)
+            if same is None and known is None:  # no file has it: NULLs are read
+                fields.append(field.renumbered(unused))
+            else:
+                fields.append(field if known is None else known)
+        return Schema(tuple(fields), self._shown.metadata), casts
+
+    def _same(self, shown: Field) -> Field | None:
+        """Return the column that is a shown one, and has its type."""
+        mine = next((each for each in self.schema.fields if each.id == shown.id), None)
+        if mine is None or not _is_alike(mine, shown):
+            return None
+        version = self.manifest.version
+        return mine if self._history.is_same_column(version, mine, shown) else None
+
+    def _cast(
+        self, number: int, column: pa.Array[Any], target: pa.DataType | None
+    ) -> pa.Array[Any]:
+        if target is None:
+            return column
+        try:
+            return column.cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            reason = str(error)
+        message = (
+            f"column {self._shown.names[number]!r} had another type at version {self.manifest.version}, and its "
+            f"values do not fit the type that it has now: {reason}; read the changes up to and from there apart"
+        )
+        raise SchemaMismatchError(message)
+
+    def _read(
+        self, snapshot: Snapshot, options: ScanOptions, fragment: Fragment, rows: Int64Array
+    ) -> Iterator[pa.RecordBatch]:
+        query = bind_query(snapshot, options)
+        offsets = self._live_rows(fragment).to_live(rows)
+        task = ScanTask(fragment, 0, len(offsets), ChosenRows(offsets, pass_all=True))
+        query = replace(query, scan=replace(query.scan, tasks=(task,)))
+        return read_filtered_batches(query, batch_rows(query, options))
+
+
+def _is_alike(one: Field, other: Field) -> bool:
+    """Tell whether two fields have one type, but for children that only one of them has."""
+    if one.logical_type != other.logical_type:
+        return False
+    known = {each.id: each for each in one.children}
+    pairs = [(known[each.id], each) for each in other.children if each.id in known]
+    return all(_is_alike(first, second) for first, second in pairs)
+
+
+def showing(snapshot: Snapshot, schema: Schema) -> Snapshot:
+    """Return a version as if it had the columns of ``schema``: those without values read as NULLs."""
+    return snapshot.at(replace(snapshot.manifest, schema=schema, fields_wire=None))

@@ -111,7 +111,7 @@ def test_column_that_got_a_wider_type_is_cast(uri: str) -> None:
     assert changes["id"].to_pylist() == [1, 2, 1]
 
 
-def test_column_whose_old_values_do_not_fit_its_type_is_refused(uri: str) -> None:
+def test_changes_refuse_old_values_that_do_not_fit_the_type_of_their_column(uri: str) -> None:
     pennon.write_dataset(pa.table({"id": ["a", "b"]}), uri)
     ds = pennon.write_dataset(pa.table({"id": [1]}), uri, mode="overwrite")
     with pytest.raises(SchemaMismatchError, match="'id' had another type at version 1"):
@@ -148,7 +148,7 @@ def test_changes_choose_columns(uri: str) -> None:
     assert names == ["x", "_change_type", "_commit_version", "_commit_timestamp"]
 
 
-def test_changes_of_a_version_that_was_cleaned_up_say_so(uri: str) -> None:
+def test_changes_after_clean_up_name_the_missing_version(uri: str) -> None:
     ds = pennon.write_dataset(ROWS, uri)
     ds.delete("id = 1")
     ds.delete("id = 2")

@@ -15,8 +15,7 @@ Without them it was deleted, and another inserted.  New and dropped columns are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,41 +25,16 @@ from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import ArgumentError
+from pennon.scan.changes.columns import ChangeType, change_columns
 from pennon.scan.changes.values_differ import differing_rows
 from pennon.scan.changes.version_rows import NO_ROWS, History, RowsById, VersionRows, showing
 from pennon.scan.plan.query import ScanOptions, bind_query
-from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite, Rewrite
 from pennon.table.transaction_wire import find_transaction
-
-CHANGE_TYPE: Final = "_change_type"
-COMMIT_VERSION: Final = "_commit_version"
-COMMIT_TIMESTAMP: Final = "_commit_timestamp"
-_ROW_ID: Final = MetaColumn.ROW_ID.value
-_UPDATED: Final = MetaColumn.UPDATED_AT.value
-
-
-class ChangeType(Enum):
-    """The kind of a change; an update is two rows, as it was before and as it is behind the version."""
-
-    INSERT = "insert"
-    BEFORE_UPDATE = "update_preimage"
-    AFTER_UPDATE = "update_postimage"
-    DELETE = "delete"
-
-
-def change_columns() -> list[pa.Field]:
-    """Return the columns that a change has beside those of its row."""
-    return [
-        pa.field(CHANGE_TYPE, pa.string(), nullable=False),
-        pa.field(COMMIT_VERSION, pa.int64(), nullable=False),
-        pa.field(COMMIT_TIMESTAMP, pa.timestamp("us", "UTC"), nullable=False),
-    ]
-
 
 # --- the versions of a feed -----------------------------------------------------------------------
 
@@ -76,40 +50,40 @@ class ChangeFeed:
     begin: int
     end: int
     shown: Schema
+    blobs_as_bytes: bool = False
 
     @property
     def schema(self) -> pa.Schema:
         """Return the schema of the changes: all columns may be NULL, for old rows may not have them."""
-        stored = bind_query(showing(self.snapshot, self.shown), ScanOptions()).schema
+        options = ScanOptions(blobs_as_bytes=self.blobs_as_bytes)
+        stored = bind_query(showing(self.snapshot, self.shown), options).schema
         return pa.schema([*(each.with_nullable(True) for each in stored), *change_columns()])  # noqa: FBT003 - Arrow's own order
 
+    def versions(self) -> Iterator[VersionChange]:
+        """Yield the changes of each version that made any.
+
+        Raises ArgumentError if the versions are not in order, NotFoundError for one that was cleaned up or never made.
+        """
+        if not 0 <= self.begin <= self.end:
+            message = f"changes go from an older version to a newer one, not from {self.begin} to {self.end}"
+            raise ArgumentError(message)
+        history = History(self.snapshot, self.shown, blobs_as_bytes=self.blobs_as_bytes)
+        before: Snapshot | None = None
+        for version in map(DatasetVersion, range(max(self.begin, 1), self.end + 1)):
+            after = history.version(version)
+            if version > self.begin:
+                change = VersionChange.between(before, after, history)
+                if change.fragments:
+                    yield change
+            before = after
+
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the changes, version by version; raises as `version_changes`."""
+        """Yield the changes, version by version; raises as `versions`."""
         schema = self.schema
-        for version in version_changes(self.snapshot, self.begin, self.end, self.shown):
+        for version in self.versions():
             for change in version.fragments:
                 for batch in version.batches(change):
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-
-def version_changes(
-    snapshot: Snapshot, begin: int, end: int, shown: Schema
-) -> Iterator[VersionChange]:
-    """Yield the changes of each version after ``begin``, up to ``end``, shown with the columns of ``shown``.
-
-    These are columns of ``snapshot``.  Raises ArgumentError if the versions are not in order, NotFoundError for one
-    that was cleaned up or never made.
-    """
-    if not 0 <= begin <= end:
-        message = f"changes go from an older version to a newer one, not from {begin} to {end}"
-        raise ArgumentError(message)
-    history = History(snapshot, shown)
-    before: Snapshot | None = None
-    for version in map(DatasetVersion, range(max(begin, 1), end + 1)):
-        after = history.version(version)
-        if version > begin:
-            yield VersionChange(before, after, history)
-        before = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +99,29 @@ class FragmentChange:
 
 
 class VersionChange:
-    """The changes that one version made; ``before`` is None for the first one."""
+    """The changes that one version made; ``before`` is None for the first one.  It pickles."""
 
-    def __init__(self, before: Snapshot | None, after: Snapshot, history: History) -> None:
-        """Compare two versions that follow one another; no file is opened."""
-        self.after = VersionRows(after, history)
-        self.before = None if before is None else VersionRows(before, history)
+    def __init__(
+        self, before: VersionRows | None, after: VersionRows, fragments: tuple[FragmentChange, ...]
+    ) -> None:
+        self.before = before
+        self.after = after
+        self.fragments = fragments
+        """The fragments whose rows may differ."""
 
-    @cached_property
-    def fragments(self) -> tuple[FragmentChange, ...]:
-        """Return the fragments whose rows may differ."""
-        after = self.after.snapshot
-        transaction = find_transaction(after.store, after.manifest)
-        operation = None if transaction is None else transaction.operation
-        if isinstance(operation, Rewrite):
-            return ()
-        if self.before is None or isinstance(operation, Overwrite):
-            gone = () if self.before is None else self.before.manifest.fragments
-            return (
-                *(FragmentChange(each, None) for each in gone),
-                *(FragmentChange(None, each) for each in after.manifest.fragments),
-            )
-        return tuple(_compared(self.before.manifest, after.manifest))
+    @classmethod
+    def between(cls, before: Snapshot | None, after: Snapshot, history: History) -> VersionChange:
+        """Compare two versions that follow one another; no data file is opened."""
+        fragments = tuple(_compared(before, after))
+        if not fragments:
+            return cls(None, VersionRows(after, history.columns_of(after)), ())
+        old = None if before is None else VersionRows(before, history.columns_of(before))
+        return cls(old, VersionRows(after, history.columns_of(after)), fragments)
+
+    def travelling(self) -> VersionChange:
+        """Return the changes as they go to another process, with no other fragments than those that differ."""
+        before = None if self.before is None else self.before.travelling()
+        return VersionChange(before, self.after.travelling(), self.fragments)
 
     def batches(self, change: FragmentChange) -> Iterator[pa.RecordBatch]:
         """Yield the changes of one fragment: rows that went, rows that came, rows updated in place."""
@@ -207,7 +182,7 @@ class VersionChange:
         rows = np.intersect1d(
             before.live(change.before), self.after.live(change.after), assume_unique=True
         )
-        names = [each.name for each in before.schema.fields if each.id in change.written]
+        names = [each.name for each in before.manifest.schema.fields if each.id in change.written]
         old = before.read_columns(change.before, rows, names)
         new = self.after.read_columns(change.after, rows, names)
         is_other = np.zeros(len(rows), np.bool_)
@@ -219,8 +194,10 @@ class VersionChange:
 
     @cached_property
     def _has_ids(self) -> bool:
-        sides = [each for each in (self.before, self.after) if each is not None]
-        return len(sides) == 2 and all(each.manifest.has_stable_row_ids for each in sides)
+        before, after = self.before, self.after
+        if before is None:
+            return False
+        return before.manifest.has_stable_row_ids and after.manifest.has_stable_row_ids
 
     @cached_property
     def _went_by_id(self) -> RowsById:
@@ -260,7 +237,22 @@ def _without(rows: Int64Array, others: Int64Array) -> Int64Array:
 # --- what differs ---------------------------------------------------------------------------------
 
 
-def _compared(before: Manifest, after: Manifest) -> Iterator[FragmentChange]:
+def _compared(before: Snapshot | None, after: Snapshot) -> Iterator[FragmentChange]:
+    """Yield the fragments whose rows may differ."""
+    transaction = find_transaction(after.store, after.manifest)
+    operation = None if transaction is None else transaction.operation
+    if isinstance(operation, Rewrite):
+        return
+    if before is None or isinstance(operation, Overwrite):
+        for each in () if before is None else before.manifest.fragments:
+            yield FragmentChange(each, None)
+        for each in after.manifest.fragments:
+            yield FragmentChange(None, each)
+        return
+    yield from _other_fragments(before.manifest, after.manifest)
+
+
+def _other_fragments(before: Manifest, after: Manifest) -> Iterator[FragmentChange]:
     """Yield the fragments that are not the same in both versions."""
     old = {each.id: each for each in before.fragments}
     known = {(each.id, each.name) for each in before.schema.fields}

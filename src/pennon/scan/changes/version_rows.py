@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.encoding.exact_batches import exact_batches
@@ -26,6 +25,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations, read_manifest_at
 
 _ROW_ID: Final = MetaColumn.ROW_ID.value
@@ -36,10 +36,11 @@ NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
 class History:
     """The versions of a table, and which columns of them are those that are shown."""
 
-    def __init__(self, snapshot: Snapshot, shown: Schema) -> None:
+    def __init__(self, snapshot: Snapshot, shown: Schema, *, blobs_as_bytes: bool = False) -> None:
         self._snapshot = snapshot
         self._locations = {each.version: each for each in list_locations(snapshot.store)}
         self.shown = shown
+        self.blobs_as_bytes = blobs_as_bytes
         self._unknown: dict[FieldId, DatasetVersion] = {}
 
     def version(self, number: DatasetVersion) -> Snapshot:
@@ -51,15 +52,40 @@ class History:
             raise NotFoundError(message)
         return self._snapshot.at(read_manifest_at(self._snapshot.store, location))
 
-    def is_same_column(self, number: DatasetVersion, mine: Field, shown: Field) -> bool:
-        """Tell whether a column of a version, which has the id of a shown one, is that column.
+    def columns_of(self, snapshot: Snapshot) -> ShownColumns:
+        """Return how a version is shown.
 
-        If the names differ it was renamed; or it was dropped, and the id was given to another one since.
+        A column that got another type has another id and its old name, or the same id after an overwrite.
         """
-        return mine.name == shown.name or number > self._last_without(shown.id)
+        manifest = snapshot.manifest
+        own = {each.name: each for each in manifest.schema.fields}
+        last = max(manifest.schema.max_field_id(), self.shown.max_field_id())
+        unused = map(FieldId, count(last + 1))
+        fields: list[Field] = []
+        casts: list[pa.DataType | None] = []
+        for field in self.shown.fields:
+            is_same = self._has_same(manifest, field)
+            known = None if is_same else own.get(field.name)
+            casts.append(None if known is None else field_to_arrow(field).type)
+            if is_same:
+                fields.append(field)
+            else:  # of ids that no file has, NULLs are read
+                fields.append(field.renumbered(unused) if known is None else known)
+        fitted = Schema(tuple(fields), self.shown.metadata)
+        return ShownColumns(tuple(self.shown.names), fitted, tuple(casts), self.blobs_as_bytes)
+
+    def _has_same(self, manifest: Manifest, shown: Field) -> bool:
+        """Tell whether a version has a shown column, of its type.
+
+        If the names differ it was renamed; or it was dropped, and its id was given to another one since.
+        """
+        mine = next((each for each in manifest.schema.fields if each.id == shown.id), None)
+        if mine is None or not _is_alike(mine, shown):
+            return False
+        return mine.name == shown.name or manifest.version > self._last_without(shown.id)
 
     def _last_without(self, field_id: FieldId) -> DatasetVersion:
-        """Return the newest version of which no column has an id; 0 if there is none."""
+        """Return the newest version that has no column of an id; 0 if there is none."""
         found = self._unknown.get(field_id)
         if found is None:
             found = DatasetVersion(0)
@@ -95,15 +121,37 @@ class RowsById:
         return RowsById(self.ids[order], self.versions[order])
 
 
-class VersionRows:
-    """The rows of one version, shown with the columns of another."""
+@dataclass(frozen=True, slots=True)
+class ShownColumns:
+    """The columns under which a version is shown: what is read for each, and the type if it is another one."""
 
-    def __init__(self, snapshot: Snapshot, history: History) -> None:
-        self.snapshot = snapshot
-        self.manifest = snapshot.manifest
-        self.schema = self.manifest.schema
-        self._history = history
-        self._shown = history.shown
+    names: tuple[str, ...]
+    read: Schema
+    casts: tuple[pa.DataType | None, ...]
+    blobs_as_bytes: bool
+
+    def options(self) -> ScanOptions:
+        """Return the options of the scan that reads them."""
+        return ScanOptions(blobs_as_bytes=self.blobs_as_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRows:
+    """The rows of one version, shown with the columns of another; it pickles."""
+
+    snapshot: Snapshot
+    columns: ShownColumns
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest of the version."""
+        return self.snapshot.manifest
+
+    def travelling(self) -> VersionRows:
+        """Return the rows without the list of fragments, which go with the tasks that read them."""
+        snapshot = self.snapshot
+        bare = Snapshot(snapshot.store, replace(snapshot.manifest, fragments=()))
+        return VersionRows(bare, self.columns)
 
     def live(self, fragment: Fragment) -> Int64Array:
         """Return the places of the rows that live."""
@@ -138,52 +186,20 @@ class VersionRows:
         """Yield rows with the columns that are shown: NULL where this version has no such column."""
         if not len(rows):
             return
-        schema, casts = self._fitted
-        snapshot = showing(self.snapshot, schema)
-        for batch in exact_batches(self._read(snapshot, ScanOptions(), fragment, rows)):
+        shown = self.columns
+        snapshot = showing(self.snapshot, shown.read)
+        for batch in exact_batches(self._read(snapshot, shown.options(), fragment, rows)):
             columns = [
-                self._cast(number, column, target)
-                for number, (column, target) in enumerate(zip(batch.columns, casts, strict=True))
+                self._cast(name, column, target)
+                for name, column, target in zip(
+                    shown.names, batch.columns, shown.casts, strict=True
+                )
             ]
-            names = self._shown.names
-            fields = [
-                pa.field(name, column.type) for name, column in zip(names, columns, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+            pairs = zip(shown.names, columns, strict=True)
+            schema = pa.schema([pa.field(name, column.type) for name, column in pairs])
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    @cached_property
-    def _fitted(self) -> tuple[Schema, list[pa.DataType | None]]:
-        """Return the fields to read for those shown, and the type of each that has to be cast.
-
-        A column that got another type has another id and its old name, or the same id after an overwrite.
-        """
-        own = {each.name: each for each in self.schema.fields}
-        unused = map(
-            FieldId, count(max(self.schema.max_field_id(), self._shown.max_field_id()) + 1)
-        )
-        fields: list[Field] = []
-        casts: list[pa.DataType | None] = []
-        for field in self._shown.fields:
-            same = self._same(field)
-            known = own.get(field.name) if same is None else None
-            casts.append(None if known is None else field_to_arrow(field).type)
-            if same is None and known is None:  # no file has it: NULLs are read
-                fields.append(field.renumbered(unused))
-            else:
-                fields.append(field if known is None else known)
-        return Schema(tuple(fields), self._shown.metadata), casts
-
-    def _same(self, shown: Field) -> Field | None:
-        """Return the column that is a shown one, and has its type."""
-        mine = next((each for each in self.schema.fields if each.id == shown.id), None)
-        if mine is None or not _is_alike(mine, shown):
-            return None
-        version = self.manifest.version
-        return mine if self._history.is_same_column(version, mine, shown) else None
-
-    def _cast(
-        self, number: int, column: pa.Array[Any], target: pa.DataType | None
-    ) -> pa.Array[Any]:
+    def _cast(self, name: str, column: pa.Array[Any], target: pa.DataType | None) -> pa.Array[Any]:
         if target is None:
             return column
         try:
@@ -191,7 +207,7 @@ class VersionRows:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             reason = str(error)
         message = (
-            f"column {self._shown.names[number]!r} had another type at version {self.manifest.version}, and its "
+            f"column {name!r} had another type at version {self.manifest.version}, and its "
             f"values do not fit the type that it has now: {reason}; read the changes up to and from there apart"
         )
         raise SchemaMismatchError(message)

@@ -34,6 +34,7 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
+from pennon.scan.changes.columns import change_columns
 from pennon.spark.source.filters import condition_of
 from pennon.spark.source.options import ReadOptions, parse_read_options, parse_write_options
 from pennon.spark.source.partitions import Parallelism, Partition, plan_partitions
@@ -60,9 +61,14 @@ class LanceDataSource(ds.DataSource):
         """Return the table's schema, narrowed by ``columns``, with the row columns asked for."""
         return table_schema(parse_read_options(self.options))
 
-    def reader(self, schema: StructType) -> LanceReader:
+    def reader(self, schema: StructType) -> ds.DataSourceReader:
         """Return a reader of the columns of ``schema``, which may be a part of the table's."""
-        return LanceReader(parse_read_options(self.options), schema)
+        options = parse_read_options(self.options)
+        if options.changes is None:
+            return LanceReader(options, schema)
+        from pennon.spark.source.change_reader import ChangeReader  # saves what few queries need
+
+        return ChangeReader.of(options, options.changes, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """Return a writer with the table's version pinned."""
@@ -151,9 +157,12 @@ def table_schema(options: ReadOptions) -> StructType:
 
 
 def shown_schema(schema: pa.Schema, options: ReadOptions) -> StructType:
-    """Return Spark's schema of a table's columns: those asked for, and the row columns."""
+    """Return Spark's schema of a table's columns: those asked for, and the row columns, or those of a change."""
     if options.columns is not None:
         schema = _narrow(schema, options.columns)
+    if options.changes is not None:
+        nullable = [each.with_nullable(True) for each in schema]  # noqa: FBT003 - Arrow's own order
+        return spark_schema(pa.schema([*nullable, *change_columns()]))
     if options.with_row_id:
         schema = schema.append(system_field(ROW_ID))
     if options.with_row_address:

@@ -28,6 +28,11 @@ READ_KEYS = (
     "with_row_address",
     "max_partition_bytes",
     "push_filters",
+    "readChangeFeed",
+    "startingVersion",
+    "endingVersion",
+    "startingTimestamp",
+    "endingTimestamp",
 )
 WRITE_KEYS = (
     "path",
@@ -66,6 +71,16 @@ class ReadOptions:
     max_partition_bytes: int = DEFAULT_PARTITION_BYTES
     push_filters: bool = False
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    changes: ChangeRange | None = None
+    """The versions of a change feed; None: rows are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """The versions whose changes a feed has, both ends among them: by number or by time; no end is the newest."""
+
+    first: int | datetime
+    last: int | datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,39 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
         max_partition_bytes=_positive(given, "max_partition_bytes") or DEFAULT_PARTITION_BYTES,
         push_filters=_flag(given, "push_filters"),
         storage_options=_storage_options(options),
+        changes=_changes(given),
     )
+
+
+def _changes(given: Mapping[str, str]) -> ChangeRange | None:
+    """Return the versions of the change feed that options ask for; Delta has the same options."""
+    first = _version_or_moment(given, "starting")
+    last = _version_or_moment(given, "ending")
+    if not _flag(given, "readchangefeed"):
+        if first is not None or last is not None:
+            message = (
+                "startingVersion, endingVersion and their timestamps are for readChangeFeed=true"
+            )
+            raise ArgumentError(message)
+        return None
+    if first is None:
+        message = (
+            "readChangeFeed needs startingVersion or startingTimestamp; version 1 is the first one"
+        )
+        raise ArgumentError(message)
+    pins = sorted({"version", "versionasof", "tag", "asof", "timestampasof"} & given.keys())
+    if pins:
+        message = f"a change feed ends at endingVersion or endingTimestamp, not at {pins[0]}"
+        raise ArgumentError(message)
+    return ChangeRange(first, last)
+
+
+def _version_or_moment(given: Mapping[str, str], which: str) -> int | datetime | None:
+    keys = f"{which}version", f"{which}timestamp"
+    key, text = _one_of(given, keys)
+    if text is None:
+        return None
+    return _positive(given, key) if key == keys[0] else _moment_of(key, text)
 
 
 def parse_write_options(options: Mapping[str, str]) -> WriteOptions:
@@ -202,8 +249,10 @@ def _version(given: Mapping[str, str]) -> int | str | None:
 
 def _moment(given: Mapping[str, str]) -> datetime | None:
     key, text = _one_of(given, ("asof", "timestampasof"))
-    if text is None:
-        return None
+    return None if text is None else _moment_of(key, text)
+
+
+def _moment_of(key: str, text: str) -> datetime:
     moment = parse_moment(text)
     if moment.tzinfo is None:
         message = (

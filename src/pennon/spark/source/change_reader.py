@@ -1,0 +1,134 @@
+"""``spark.read.format("lance").option("readChangeFeed", "true")``: the changes of some versions as rows.
+
+The driver compares the versions, by their manifests alone; a task reads the rows of some fragments that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import datasource as ds
+from pyspark.sql.types import StructType
+
+from pennon.errors import ArgumentError, NotFoundError
+from pennon.scan.changes.columns import change_columns
+from pennon.scan.changes.feed import ChangeFeed, FragmentChange, VersionChange
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Schema
+from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.source.options import ChangeRange, ReadOptions
+from pennon.spark.source.scan_task import snapshot_of
+from pennon.spark.types import arrow_schema
+from pennon.table.versions import list_versions, version_as_of
+
+_PER_FRAGMENT_BYTES = 4 * 2**20
+"""What a fragment costs beyond its bytes, in bytes; as in `pennon.spark.source.partitions`."""
+
+
+@dataclass(frozen=True)
+class ChangePartition(ds.InputPartition):
+    """The changes that one task reads: of one version, and some of its fragments."""
+
+    version: VersionChange
+    fragments: tuple[FragmentChange, ...]
+
+
+class ChangeReader(ds.DataSourceReader):
+    """Reads the changes of some versions; its partitions are fragments that differ."""
+
+    def __init__(self, schema: pa.Schema, partitions: Sequence[ChangePartition]) -> None:
+        self._schema = schema
+        self._partitions = partitions
+
+    @classmethod
+    def of(cls, options: ReadOptions, changes: ChangeRange, schema: StructType) -> ChangeReader:
+        """Compare the versions (on the driver)."""
+        snapshot = snapshot_of(options)
+        columns = arrow_schema(schema)
+        first, last = version_range(snapshot, changes)
+        added = {each.name for each in change_columns()}
+        names = [name for name in columns.names if name not in added]
+        own = {each.name: each for each in snapshot.manifest.schema.fields}
+        missing = [name for name in names if name not in own]
+        if missing:
+            message = f"no column {missing[0]!r}; there are {', '.join(own)}"
+            raise ArgumentError(message)
+        shown = Schema(tuple(own[name] for name in names), snapshot.manifest.schema.metadata)
+        feed = ChangeFeed(snapshot, first - 1, last, shown, blobs_as_bytes=True)
+        partitions = [
+            ChangePartition(version.travelling(), some)
+            for version in feed.versions()
+            for some in _packed(version.fragments, options.max_partition_bytes)
+        ]
+        return cls(columns, partitions)
+
+    def partitions(self) -> list[ds.InputPartition]:
+        """Return the partitions."""
+        return list(self._partitions)
+
+    def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of one partition (on an executor)."""
+        if not isinstance(partition, ChangePartition):
+            return
+        for change in partition.fragments:
+            for batch in partition.version.batches(change):
+                yield convert_batch(batch, self._schema)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle without the partitions: each travels by itself."""
+        return {**self.__dict__, "_partitions": []}
+
+
+def version_range(snapshot: Snapshot, changes: ChangeRange) -> tuple[int, int]:
+    """Return the first and the last version of a feed.
+
+    A time is that of the commit: the feed begins with the first version at or after it, and ends with the last one at
+    or before it.  Raises ArgumentError for an end before the beginning, NotFoundError if nothing was committed since.
+    """
+    first, last = changes.first, changes.last
+    newest = int(snapshot.manifest.version)
+    if isinstance(first, datetime):
+        first = _first_since(snapshot, first)
+    if isinstance(last, datetime):
+        last = version_as_of(snapshot.store, last)
+    last = newest if last is None else int(last)
+    if last > newest:
+        message = f"endingVersion {last} is beyond the newest version, {newest}"
+        raise ArgumentError(message)
+    if first > last:
+        message = f"a change feed from version {first} to {last}: the end lies before the beginning"
+        raise ArgumentError(message)
+    return first, last
+
+
+def _first_since(snapshot: Snapshot, when: datetime) -> int:
+    known = [each.version for each in list_versions(snapshot.store) if each.timestamp >= when]
+    if not known:
+        message = f"no version was committed at or after {when.isoformat()}"
+        raise NotFoundError(message)
+    return min(known)
+
+
+def _packed(
+    fragments: Sequence[FragmentChange], most_bytes: int
+) -> Iterator[tuple[FragmentChange, ...]]:
+    """Yield neighbours whose files have no more bytes than a partition should."""
+    some: list[FragmentChange] = []
+    size = 0
+    for each in fragments:
+        cost = _PER_FRAGMENT_BYTES + sum(
+            file.size_bytes or 0
+            for side in (each.before, each.after)
+            if side is not None
+            for file in side.files
+        )
+        if some and size + cost > most_bytes:
+            yield tuple(some)
+            some, size = [], 0
+        some.append(each)
+        size += cost
+    if some:
+        yield tuple(some)

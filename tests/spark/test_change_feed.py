@@ -1,0 +1,99 @@
+"""`readChangeFeed` as a batch: the rows that versions changed, as `LanceDataset.changes` tells them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import pennon
+
+COLUMNS = ["id", "x", "l"]
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    """Return a table with stable row ids and a history."""
+    path = str(tmp_path / "t.lance")
+    rows = pa.table(
+        {"id": range(100), "x": [f"x{n}" for n in range(100)], "l": [[n] for n in range(100)]}
+    )
+    ds = pennon.write_dataset(rows, path, max_rows_per_file=30, enable_stable_row_ids=True)
+    ds.delete("id % 10 = 3")
+    ds.update({"x": "'new'"}, where="id < 5")
+    ds.optimize.compact_files()
+    ds.insert(pa.table({"id": [200], "x": ["y"], "l": [[1, 2]]}))
+    return path
+
+
+def feed(spark: SparkSession, uri: str, **options: Any) -> DataFrame:
+    """Return a change feed."""
+    reader = spark.read.format("lance").option("readChangeFeed", "true")
+    return reader.options(**{name: str(value) for name, value in options.items()}).load(uri)
+
+
+def rows_of(changes: pa.Table) -> list[dict[str, Any]]:
+    """Return changes in an order of their own."""
+    return sorted(changes.to_pylist(), key=repr)
+
+
+@pytest.mark.parametrize("versions", [(1, None), (2, 3), (3, 3), (4, 4), (5, None)])
+def test_change_feed_of_versions_equals_changes_of_the_dataset(
+    spark: SparkSession, uri: str, versions: tuple[int, int | None]
+) -> None:
+    first, last = versions
+    options = {"startingVersion": first} | ({} if last is None else {"endingVersion": last})
+    found = feed(spark, uri, **options).toArrow()
+    expected = pennon.dataset(uri).changes(first - 1, last).read_all()
+    assert found.schema.names == expected.schema.names
+    assert rows_of(found) == rows_of(expected)
+
+
+def test_change_feed_by_time_has_the_versions_in_between(spark: SparkSession, uri: str) -> None:
+    ds = pennon.dataset(uri)
+    times = {n: pennon.dataset(uri, version=n).snapshot.manifest.timestamp for n in range(1, 6)}
+    start, end = times[2].isoformat(), (times[3] + timedelta(microseconds=1)).isoformat()
+    found = feed(spark, uri, startingTimestamp=start, endingTimestamp=end).toArrow()
+    assert rows_of(found) == rows_of(ds.changes(1, 3).read_all())
+
+
+def test_change_feed_reads_the_columns_that_are_asked_for(spark: SparkSession, uri: str) -> None:
+    found = feed(spark, uri, startingVersion=2, endingVersion=2, columns="id")
+    assert found.columns == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert sorted(row.id for row in found.collect()) == list(range(3, 100, 10))
+    assert found.filter("_change_type = 'delete' AND id > 50").count() == 5
+
+
+def test_change_feed_of_added_columns_shows_null_in_rows_before(
+    spark: SparkSession, uri: str
+) -> None:
+    pennon.dataset(uri).add_columns({"twice": "id * 2"})
+    found = feed(spark, uri, startingVersion=2, endingVersion=2, columns="id,twice").collect()
+    assert {row.twice for row in found} == {None}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs startingVersion or startingTimestamp"),
+        ({"startingVersion": 3, "endingVersion": 2}, "the end lies before the beginning"),
+        ({"startingVersion": 1, "endingVersion": 9}, "beyond the newest version, 6"),
+        ({"startingVersion": 1, "version": 3}, "ends at endingVersion"),
+        ({"startingVersion": 1, "columns": "nope"}, "no column 'nope'"),
+        ({"startingTimestamp": "2030-01-01T00:00:00Z"}, "no version was committed"),
+    ],
+)
+def test_change_feed_refuses_options(
+    spark: SparkSession, uri: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(Exception, match=message):
+        feed(spark, uri, **options).collect()
+
+
+def test_starting_version_without_change_feed_is_refused(spark: SparkSession, uri: str) -> None:
+    with pytest.raises(Exception, match="for readChangeFeed=true"):
+        spark.read.format("lance").option("startingVersion", "1").load(uri).collect()

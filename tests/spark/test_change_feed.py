@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import pennon
+from pennon.spark import LanceTable
 
 COLUMNS = ["id", "x", "l"]
 
@@ -51,6 +52,10 @@ def test_change_feed_of_versions_equals_changes_of_the_dataset(
     expected = pennon.dataset(uri).changes(first - 1, last).read_all()
     assert found.schema.names == expected.schema.names
     assert rows_of(found) == rows_of(expected)
+    table = LanceTable.forPath(spark, uri)
+    assert rows_of(table.changes(first - 1, last).toArrow()) == rows_of(expected)
+    narrow = table.changes(first - 1, last, columns=["x"]).toArrow()
+    assert rows_of(narrow) == rows_of(expected.select(narrow.schema.names))
 
 
 def test_change_feed_by_time_has_the_versions_in_between(spark: SparkSession, uri: str) -> None:
@@ -61,7 +66,7 @@ def test_change_feed_by_time_has_the_versions_in_between(spark: SparkSession, ur
     assert rows_of(found) == rows_of(ds.changes(1, 3).read_all())
 
 
-def test_change_feed_reads_the_columns_that_are_asked_for(spark: SparkSession, uri: str) -> None:
+def test_change_feed_of_chosen_columns(spark: SparkSession, uri: str) -> None:
     found = feed(spark, uri, startingVersion=2, endingVersion=2, columns="id")
     assert found.columns == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
     assert sorted(row.id for row in found.collect()) == list(range(3, 100, 10))

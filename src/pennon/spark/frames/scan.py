@@ -149,14 +149,19 @@ def _addressed(
 
 
 def numbers_of(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
-    """Return the number of each partition, in a partition of its own.
+    """Return the number of each partition, in a partition of its own."""
+    return numbers_up_to(
+        spark, len(partitions), sum(task.rows for tasks in partitions for task in tasks)
+    )
+
+
+def numbers_up_to(spark: SparkSession, count: int, rows: int) -> DataFrame:
+    """Return numbers from 0 on, each in a partition of its own, for tasks that read so many rows.
 
     Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
     where two are joined.  So the numbers are made of a range that has as many rows as the table, of which
     the first of each partition is kept; the JVM goes through a range in next to no time.
     """
-    count = len(partitions)
-    rows = sum(task.rows for tasks in partitions for task in tasks)
     step = max(min(rows, MOST_RANGE_ROWS) // count, 1)
     # as text: the JVM is called once, and looks the plan through once
     numbers = f"range(0, {count * step}, 1, {count})"

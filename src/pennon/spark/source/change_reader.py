@@ -19,7 +19,7 @@ from pennon.scan.changes.feed import ChangeFeed, FragmentChange, VersionChange
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.source.options import ChangeRange, ReadOptions
+from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ChangeRange, ReadOptions
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.types import arrow_schema
 from pennon.table.versions import list_versions, version_as_of
@@ -35,6 +35,46 @@ class ChangePartition(ds.InputPartition):
     version: VersionChange
     fragments: tuple[FragmentChange, ...]
 
+    @property
+    def most_rows(self) -> int:
+        """Return how many rows the fragments have, before and behind the version."""
+        sides = [side for each in self.fragments for side in (each.before, each.after) if side]
+        return sum(side.physical_rows or 0 for side in sides)
+
+
+def read_changes(partition: ChangePartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of one partition, in Spark's types."""
+    for change in partition.fragments:
+        for batch in partition.version.batches(change):
+            yield convert_batch(batch, schema)
+
+
+def plan_changes(
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    versions: tuple[int, int],
+    max_partition_bytes: int = DEFAULT_PARTITION_BYTES,
+) -> list[ChangePartition]:
+    """Return what tasks read of the changes after one version, up to another; columns of changes are passed over.
+
+    Raises ArgumentError for a column that the table does not have, NotFoundError for a version that is not there.
+    """
+    schema = snapshot.manifest.schema
+    own = {each.name: each for each in schema.fields}
+    added = {each.name for each in change_columns()}
+    names = [name for name in columns if name not in added]
+    missing = [name for name in names if name not in own]
+    if missing:
+        message = f"no column {missing[0]!r}; there are {', '.join(own)}"
+        raise ArgumentError(message)
+    shown = Schema(tuple(own[name] for name in names), schema.metadata)
+    feed = ChangeFeed(snapshot, *versions, shown, blobs_as_bytes=True)
+    return [
+        ChangePartition(version.travelling(), some)
+        for version in feed.versions()
+        for some in _packed(version.fragments, max_partition_bytes)
+    ]
+
 
 class ChangeReader(ds.DataSourceReader):
     """Reads the changes of some versions; its partitions are fragments that differ."""
@@ -49,20 +89,9 @@ class ChangeReader(ds.DataSourceReader):
         snapshot = snapshot_of(options)
         columns = arrow_schema(schema)
         first, last = version_range(snapshot, changes)
-        added = {each.name for each in change_columns()}
-        names = [name for name in columns.names if name not in added]
-        own = {each.name: each for each in snapshot.manifest.schema.fields}
-        missing = [name for name in names if name not in own]
-        if missing:
-            message = f"no column {missing[0]!r}; there are {', '.join(own)}"
-            raise ArgumentError(message)
-        shown = Schema(tuple(own[name] for name in names), snapshot.manifest.schema.metadata)
-        feed = ChangeFeed(snapshot, first - 1, last, shown, blobs_as_bytes=True)
-        partitions = [
-            ChangePartition(version.travelling(), some)
-            for version in feed.versions()
-            for some in _packed(version.fragments, options.max_partition_bytes)
-        ]
+        partitions = plan_changes(
+            snapshot, columns.names, (first - 1, last), options.max_partition_bytes
+        )
         return cls(columns, partitions)
 
     def partitions(self) -> list[ds.InputPartition]:
@@ -71,11 +100,8 @@ class ChangeReader(ds.DataSourceReader):
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of one partition (on an executor)."""
-        if not isinstance(partition, ChangePartition):
-            return
-        for change in partition.fragments:
-            for batch in partition.version.batches(change):
-                yield convert_batch(batch, self._schema)
+        if isinstance(partition, ChangePartition):
+            yield from read_changes(partition, self._schema)
 
     def __getstate__(self) -> dict[str, object]:
         """Pickle without the partitions: each travels by itself."""

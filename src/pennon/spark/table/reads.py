@@ -13,6 +13,7 @@ from pennon.scan.read.tasks import live_row_counts, plan_tasks
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.changes.rows_found import translated
+from pennon.spark.frames.changes import change_frame
 from pennon.spark.frames.driver_reads import tests_little
 from pennon.spark.frames.lookup import taken_frame
 from pennon.spark.frames.scan import address_frame, parallelism_of
@@ -108,6 +109,27 @@ class TableReads:
         """
         known = {"storage_options": self.storage_options, **options}
         return read(self.spark, self.uri, columns, **known)
+
+    def changes(
+        self: TableHandle,
+        begin_version: int,
+        end_version: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> DataFrame:
+        """Return the rows that each version after ``begin_version``, up to ``end_version``, changed.
+
+        See `pennon.LanceDataset.changes`; ``end_version`` None is the newest.  Rows are read by tasks, of the
+        fragments that differ.  ``spark.read.format("lance").option("readChangeFeed", "true")`` gives the same, with
+        Delta's options: there ``startingVersion`` is the first version whose changes are shown.
+
+        >>> _ = table.delete("value = 1")
+        >>> table.changes(1).select("key", "_change_type").collect()
+        [Row(key='a', _change_type='delete')]
+        """
+        snapshot = self.snapshot()
+        end = int(snapshot.manifest.version) if end_version is None else end_version
+        return change_frame(self.spark, snapshot, (begin_version, end), columns)
 
     def takeRows(
         self: TableHandle,

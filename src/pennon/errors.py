@@ -180,6 +180,10 @@ class CommitError(LanceError, OSError):
     """A commit did not happen."""
 
 
+class AlreadyCommittedError(CommitError):
+    """An application has committed this version of its work, or a later one: the table has these rows already."""
+
+
 class ConflictError(CommitError):
     """Another writer's transaction, held in ``other``, stands in the way.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pennon.errors import ArgumentError
+from pennon.errors import AlreadyCommittedError, ArgumentError
 from pennon.ops.retry import with_retries
 from pennon.spark.types import ROW_ADDRESS, ROW_ID
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pennon.scan.snapshot import Snapshot
+    from pennon.table.app_versions import AppVersion
 
 R = TypeVar("R")
 
@@ -46,6 +47,18 @@ def with_conflict_retries(
     if are_addresses(snapshot, system_columns):
         return execute(snapshot)
     return with_retries(execute, snapshot, int(text), _HOWEVER_LONG)
+
+
+def once(app: AppVersion | None, snapshot: Snapshot, change: Callable[[], R], nothing: R) -> R:
+    """Return what a change gives; ``nothing`` if an application has committed this batch, or a later one."""
+    if app is None:
+        return change()
+    if app.is_in(snapshot.manifest):
+        return nothing
+    try:
+        return change()
+    except AlreadyCommittedError:
+        return nothing
 
 
 def are_addresses(snapshot: Snapshot, system_columns: Iterable[str]) -> bool:

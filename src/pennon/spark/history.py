@@ -17,6 +17,7 @@ from pyspark.sql import types as st
 
 from pennon.errors import FormatError, NotFoundError
 from pennon.scan.snapshot import Snapshot
+from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
@@ -78,11 +79,14 @@ class HistoryEntry:
     operation: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
+    app: AppVersion | None = None
+    """The application whose batch the operation is."""
 
     def properties(self) -> dict[str, str]:
         """Return it as properties of a transaction."""
         metrics = {name: str(value) for name, value in self.metrics.items()}
         return {
+            **({} if self.app is None else self.app.properties()),
             _OPERATION: self.operation,
             _PARAMETERS: json.dumps(dict(self.parameters)),
             _METRICS: json.dumps(metrics),

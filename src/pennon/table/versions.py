@@ -159,7 +159,7 @@ def find_location(store: Reads, version: int) -> ManifestLocation:
         if naming is None:
             message = f"version {version} of {store.uri!r} does not exist"
             raise NotFoundError(message) from None
-        return _unlisted(naming, version)
+        return unlisted_location(naming, version)
     if near is not None:
         return near
     found = list_locations(store) or [latest_location(store)]
@@ -311,10 +311,11 @@ def _parsed(names: Iterable[tuple[str, int | None]]) -> Iterator[ManifestLocatio
 def _probe(store: Reads) -> ManifestLocation | None:
     """Return the newest version of a table whose store lists nothing."""
     found = find_newest(store)
-    return None if found is None else _unlisted(*found)
+    return None if found is None else unlisted_location(*found)
 
 
-def _unlisted(naming: Naming, version: int) -> ManifestLocation:
+def unlisted_location(naming: Naming, version: int) -> ManifestLocation:
+    """Return where a version lies if it is there, and named by a scheme."""
     return ManifestLocation(DatasetVersion(version), naming.manifest_path(version), naming, None)
 
 

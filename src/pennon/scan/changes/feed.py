@@ -33,7 +33,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.manifest import Manifest
-from pennon.table.operations import Overwrite, Rewrite
+from pennon.table.operations import Append, Operation, Overwrite, Rewrite
 from pennon.table.transaction_wire import find_transaction
 
 # --- the versions of a feed -----------------------------------------------------------------------
@@ -239,9 +239,13 @@ def _without(rows: Int64Array, others: Int64Array) -> Int64Array:
 
 def _compared(before: Snapshot | None, after: Snapshot) -> Iterator[FragmentChange]:
     """Yield the fragments whose rows may differ."""
-    transaction = find_transaction(after.store, after.manifest)
-    operation = None if transaction is None else transaction.operation
+    operation = operation_of(after)
     if isinstance(operation, Rewrite):
+        return
+    appended = appended_fragments(after.manifest, operation)
+    if appended is not None:
+        for each in appended:
+            yield FragmentChange(None, each)
         return
     if before is None or isinstance(operation, Overwrite):
         for each in () if before is None else before.manifest.fragments:
@@ -250,6 +254,22 @@ def _compared(before: Snapshot | None, after: Snapshot) -> Iterator[FragmentChan
             yield FragmentChange(None, each)
         return
     yield from _other_fragments(before.manifest, after.manifest)
+
+
+def operation_of(snapshot: Snapshot) -> Operation | None:
+    """Return the operation that made a version, None if the version does not say it; raises FormatError."""
+    transaction = find_transaction(snapshot.store, snapshot.manifest)
+    return None if transaction is None else transaction.operation
+
+
+def appended_fragments(manifest: Manifest, operation: Operation | None) -> list[Fragment] | None:
+    """Return the fragments that a version appended, which are its last ones; None if it did anything else."""
+    if not isinstance(operation, Append):
+        return None
+    count = len(operation.fragments)
+    last = list(manifest.fragments[len(manifest.fragments) - count :]) if count else []
+    told = [[file.path for file in each.files] for each in operation.fragments]
+    return last if told == [[file.path for file in each.files] for each in last] else None
 
 
 def _other_fragments(before: Manifest, after: Manifest) -> Iterator[FragmentChange]:

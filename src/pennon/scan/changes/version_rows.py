@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.encoding.exact_batches import exact_batches
@@ -26,10 +28,19 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
-from pennon.table.versions import list_locations, read_manifest_at
+from pennon.table.naming import Naming
+from pennon.table.versions import (
+    find_location,
+    latest_location,
+    list_locations,
+    read_manifest_at,
+    unlisted_location,
+)
 
 _ROW_ID: Final = MetaColumn.ROW_ID.value
 _UPDATED: Final = MetaColumn.UPDATED_AT.value
+_MOST_VERSIONS: Final = 8
+"""So many manifests are kept: a feed reads each version as the one behind, and then as the one before."""
 NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
 
 
@@ -38,19 +49,38 @@ class History:
 
     def __init__(self, snapshot: Snapshot, shown: Schema, *, blobs_as_bytes: bool = False) -> None:
         self._snapshot = snapshot
-        self._locations = {each.version: each for each in list_locations(snapshot.store)}
         self.shown = shown
         self.blobs_as_bytes = blobs_as_bytes
         self._unknown: dict[FieldId, DatasetVersion] = {}
+        self._lately: OrderedDict[DatasetVersion, Snapshot] = OrderedDict()
 
     def version(self, number: DatasetVersion) -> Snapshot:
-        """Return a version; raises NotFoundError if it is not there."""
-        location = self._locations.get(number)
-        if location is None:
-            uri = self._snapshot.store.uri
-            message = f"version {number} of {uri!r} does not exist; was it cleaned up?"
-            raise NotFoundError(message)
-        return self._snapshot.at(read_manifest_at(self._snapshot.store, location))
+        """Return a version, by one request; raises NotFoundError if it is not there."""
+        found = self._lately.get(number)
+        if found is None:
+            found = self._snapshot.at(self._read(number))
+            self._lately[number] = found
+            if len(self._lately) > _MOST_VERSIONS:
+                self._lately.popitem(last=False)
+        return found
+
+    def _read(self, number: DatasetVersion) -> Manifest:
+        if number == self._snapshot.manifest.version:
+            return self._snapshot.manifest
+        store = self._snapshot.store
+        try:
+            try:
+                return read_manifest_at(store, unlisted_location(self._naming, number))
+            except NotFoundError:  # of the other scheme, while a migration goes on
+                return read_manifest_at(store, find_location(store, number))
+        except NotFoundError as error:
+            message = f"version {number} of {store.uri!r} does not exist; was it cleaned up?"
+            raise NotFoundError(message) from error
+
+    @cached_property
+    def _naming(self) -> Naming:
+        """Return the scheme that the newest version is named by."""
+        return latest_location(self._snapshot.store).naming
 
     def columns_of(self, snapshot: Snapshot) -> ShownColumns:
         """Return how a version is shown.
@@ -89,7 +119,8 @@ class History:
         found = self._unknown.get(field_id)
         if found is None:
             found = DatasetVersion(0)
-            for number in sorted(self._locations, reverse=True):
+            versions = [each.version for each in list_locations(self._snapshot.store)]
+            for number in reversed(versions):
                 if number > self._snapshot.manifest.version:
                     continue
                 schema = self.version(number).manifest.schema

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pennon.scan.snapshot import Snapshot
     from pennon.spark.changes.merge_keys import KeyedMerge
     from pennon.spark.source.evolution import Evolution
+    from pennon.table.app_versions import AppVersion
 
 _METRICS: Final = (
     "numAddedFiles",
@@ -52,15 +53,22 @@ _MERGE_METRICS: Final = (
 
 
 def delete_rows(
-    spark: SparkSession, snapshot: Snapshot, condition: Condition | None, alias: str | None
+    spark: SparkSession,
+    snapshot: Snapshot,
+    condition: Condition | None,
+    alias: str | None,
+    app: AppVersion | None = None,
 ) -> int:
-    """Delete the rows for which a condition is true, and return how many they were."""
+    """Delete the rows for which a condition is true, and return how many they were.
+
+    ``app``: the application whose batch this is.
+    """
     started = time.monotonic()
     predicate: Predicate | str | None = "true"
     if condition is not None:
         predicate = translated(snapshot, condition, alias)
     if predicate is None:
-        return _change_where(spark, snapshot, condition, {}, alias, started)
+        return _change_where(spark, snapshot, condition, {}, alias, started, app)
     task, removals = delete_found(spark, snapshot, predicate)
     operation, rows = delete_operation(task, removals)
     entry = HistoryEntry(
@@ -73,6 +81,7 @@ def delete_rows(
             "numCopiedRows": 0,
             "executionTimeMs": _milliseconds(started),
         },
+        app,
     )
     commit_on(snapshot, operation, properties=entry.properties(), planned_ns=task.planned_ns)
     return rows
@@ -84,22 +93,24 @@ def update_rows(
     condition: Condition | None,
     values: Mapping[str, Condition],
     alias: str | None,
+    app: AppVersion | None = None,
 ) -> int:
     """Give columns of the rows for which a condition is true new values; return how many rows.
 
     Literals under a condition that needs no Spark are written by our own tasks, where statistics tell them
-    which pages to read.  Of all rows the columns alone are written, where that costs less.
+    which pages to read.  Of all rows the columns alone are written, where that costs less.  ``app``: the application
+    whose batch this is.
     """
     started = time.monotonic()
     if condition is None:
-        rows = update_all_rows(spark, snapshot, values, alias, started)
+        rows = update_all_rows(spark, snapshot, values, alias, started, app)
         if rows is not None:
             return rows
     schema = schema_to_arrow(snapshot.manifest.schema)
     literals = literals_of(values, spark_schema(schema), schema)
     predicate = None if condition is None else translated(snapshot, condition, alias)
     if literals is None or (condition is not None and predicate is None):
-        return _change_where(spark, snapshot, condition, values, alias, started)
+        return _change_where(spark, snapshot, condition, values, alias, started, app)
     assignments = Assignments.of_literals(snapshot.manifest.schema, literals)
     most = group_rows(spark, snapshot)
     task = plan_update(snapshot, assignments, predicate, group_rows=most)
@@ -110,7 +121,7 @@ def update_rows(
         (fragment for each in changed for fragment in each.new),
     )
     metrics = {"numUpdatedRows": rows, "numCopiedRows": 0, **_metrics(changed, started, _METRICS)}
-    entry = HistoryEntry("UPDATE", {"predicate": _text(condition)}, metrics)
+    entry = HistoryEntry("UPDATE", {"predicate": _text(condition)}, metrics, app)
     commit_on(snapshot, operation, properties=entry.properties(), planned_ns=task.planned_ns)
     return rows
 
@@ -122,6 +133,7 @@ def _change_where(
     values: Mapping[str, Condition],
     alias: str | None,
     started: float,
+    app: AppVersion | None,
 ) -> int:
     """Delete (no values) or update the rows that Spark finds."""
     planned_ns = time.time_ns()
@@ -152,13 +164,17 @@ def _change_where(
             "numCopiedRows": 0,
             **metrics,
         },
+        app,
     )
     commit_changes(task, changed, entry.properties(), planned_ns=planned_ns)
     return rows
 
 
-def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
-    """Merge, and return how many rows were affected, updated, deleted and inserted."""
+def merge_rows(snapshot: Snapshot, merge: Merge, app: AppVersion | None = None) -> dict[str, int]:
+    """Merge, and return how many rows were affected, updated, deleted and inserted.
+
+    ``app``: the application whose batch this is.
+    """
     started = time.monotonic()
     merge.check()
     evolution = plan_growth(snapshot, merge) if merge.evolves else None
@@ -182,7 +198,7 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
         "numOutputRows": inserted + total(Change.UPDATE),
     }
     metrics = {**counts, **_metrics(changed, started, _MERGE_METRICS)}
-    entry = HistoryEntry("MERGE", {"predicate": _text(merge.condition)}, metrics)
+    entry = HistoryEntry("MERGE", {"predicate": _text(merge.condition)}, metrics, app)
     commit_changes(
         plan.task,
         changed,

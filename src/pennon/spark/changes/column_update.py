@@ -30,6 +30,7 @@ from pennon.spark.history import HistoryEntry
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.source.conditions import Condition, look_aside
 from pennon.spark.task_errors import typed_errors
+from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 
@@ -64,8 +65,12 @@ def update_all_rows(
     values: Mapping[str, Condition],
     alias: str | None,
     started: float,
+    app: AppVersion | None = None,
 ) -> int | None:
-    """Give columns of all rows new values; return how many rows, None where whole rows cost less."""
+    """Give columns of all rows new values; return how many rows, None where whole rows cost less.
+
+    ``app``: the application whose batch this is.
+    """
     planned_ns = time.time_ns()
     updated = UpdatedColumns.of(spark, snapshot, values, alias)
     if not columns_cost_less(snapshot, updated.names) or look_aside(values.values()):
@@ -91,6 +96,6 @@ def update_all_rows(
         "numDeletionVectorsAdded": 0,
         "executionTimeMs": round(1000 * (time.monotonic() - started)),
     }
-    entry = HistoryEntry("UPDATE", {"predicate": ""}, metrics)
+    entry = HistoryEntry("UPDATE", {"predicate": ""}, metrics, app)
     commit_on(snapshot, operation, properties=entry.properties(), planned_ns=planned_ns)
     return count

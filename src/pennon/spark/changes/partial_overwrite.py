@@ -56,6 +56,8 @@ def overwrite_where(df: DataFrame, options: WriteOptions, condition: Condition) 
     committed.
     """
     plan = plan_replacement(options, df.schema)
+    if plan.known_version is not None:
+        return plan.known_version
     write = CheckedWrite(TableWrite(plan.write.task))
     written = run_on_rows(_tested(df, plan, condition), write)
     fragments = accepted(written, str(condition))
@@ -114,6 +116,8 @@ def overwrite_keys(df: DataFrame, options: WriteOptions) -> int:
     Those are ``options.overwrite_by``; NULL counts as a value.  Returns the version made.
     """
     plan = plan_replacement(options, df.schema)
+    if plan.known_version is not None:
+        return plan.known_version
     names = key_columns(plan, options)
     written = run_on_rows(df, TableWrite(plan.write.task))
     fragments = [each for several in written for each in several]

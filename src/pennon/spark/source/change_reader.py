@@ -72,7 +72,7 @@ def plan_changes(
     return [
         ChangePartition(version.travelling(), some)
         for version in feed.versions()
-        for some in _packed(version.fragments, max_partition_bytes)
+        for some in packed(version.fragments, max_partition_bytes)
     ]
 
 
@@ -117,7 +117,7 @@ def version_range(snapshot: Snapshot, changes: ChangeRange) -> tuple[int, int]:
     first, last = changes.first, changes.last
     newest = int(snapshot.manifest.version)
     if isinstance(first, datetime):
-        first = _first_since(snapshot, first)
+        first = first_since(snapshot, first)
     if isinstance(last, datetime):
         last = version_as_of(snapshot.store, last)
     last = newest if last is None else int(last)
@@ -130,7 +130,8 @@ def version_range(snapshot: Snapshot, changes: ChangeRange) -> tuple[int, int]:
     return first, last
 
 
-def _first_since(snapshot: Snapshot, when: datetime) -> int:
+def first_since(snapshot: Snapshot, when: datetime) -> int:
+    """Return the first version that was committed at or after a time; raises NotFoundError if there is none."""
     known = [each.version for each in list_versions(snapshot.store) if each.timestamp >= when]
     if not known:
         message = f"no version was committed at or after {when.isoformat()}"
@@ -138,7 +139,7 @@ def _first_since(snapshot: Snapshot, when: datetime) -> int:
     return min(known)
 
 
-def _packed(
+def packed(
     fragments: Sequence[FragmentChange], most_bytes: int
 ) -> Iterator[tuple[FragmentChange, ...]]:
     """Yield neighbours whose files have no more bytes than a partition should."""

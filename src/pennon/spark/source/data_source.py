@@ -36,7 +36,15 @@ from pyspark.sql.types import StructType
 from pennon.errors import ArgumentError
 from pennon.scan.changes.columns import change_columns
 from pennon.spark.source.filters import condition_of
-from pennon.spark.source.options import ReadOptions, parse_read_options, parse_write_options
+from pennon.spark.source.options import (
+    STREAM_WRITE_KEYS,
+    ReadOptions,
+    check_not_of_stream,
+    known_options,
+    parse_read_options,
+    parse_shown_options,
+    parse_write_options,
+)
 from pennon.spark.source.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan, snapshot_of
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, arrow_schema, spark_schema, system_field
@@ -59,7 +67,7 @@ class LanceDataSource(ds.DataSource):
 
     def schema(self) -> StructType:
         """Return the table's schema, narrowed by ``columns``, with the row columns asked for."""
-        return table_schema(parse_read_options(self.options))
+        return table_schema(parse_shown_options(self.options))
 
     def reader(self, schema: StructType) -> ds.DataSourceReader:
         """Return a reader of the columns of ``schema``, which may be a part of the table's."""
@@ -75,7 +83,20 @@ class LanceDataSource(ds.DataSource):
         # Spark makes the source anew in three processes a query.
         from pennon.spark.source.writer_plan import plan_writer  # saves 100 ms: what writes
 
+        check_not_of_stream(known_options(self.options), STREAM_WRITE_KEYS, "writeStream")
         return plan_writer(parse_write_options(self.options), schema, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> ds.DataSourceStreamReader:
+        """Return a reader of a table as a stream, with the columns of ``schema``."""
+        from pennon.spark.source.stream_source import stream_reader  # saves what few queries need
+
+        return stream_reader(self.options, schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> ds.DataSourceStreamWriter:
+        """Return a writer of one batch of a stream; Spark makes one for each batch."""
+        from pennon.spark.source.stream_sink import stream_writer  # saves what few queries need
+
+        return stream_writer(self.options, schema, overwrite=overwrite)
 
 
 # --- reading ---------------------------------------------------------------------------------------

@@ -74,12 +74,21 @@ class Evolution:
     task: AlterTask | None
 
     def commit(
-        self, new: Sequence[Fragment], run: RunColumns | None, *, planned_ns: int
+        self,
+        new: Sequence[Fragment],
+        run: RunColumns | None,
+        *,
+        planned_ns: int,
+        properties: Mapping[str, str],
     ) -> Manifest:
-        """Make the new rows and the schema one version; columns are written here unless ``run`` does it."""
+        """Make the new rows and the schema one version; columns are written here unless ``run`` does it.
+
+        ``properties`` go to those of the transaction.
+        """
         entry = HistoryEntry("WRITE", {"mode": "Append"}, written_metrics(new))
+        told = {**entry.properties(), **properties}
         return commit_evolution(
-            self, new, run or widen_here, properties=entry.properties(), planned_ns=planned_ns
+            self, new, run or widen_here, properties=told, planned_ns=planned_ns
         )
 
 

@@ -7,11 +7,12 @@ Keys that start with ``storage.`` are handed to the object store without the pre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.spark.moments import parse_moment
+from pennon.table.app_versions import AppVersion
 
 STORAGE_PREFIX = "storage."
 READ_KEYS = (
@@ -34,6 +35,15 @@ READ_KEYS = (
     "startingTimestamp",
     "endingTimestamp",
 )
+STREAM_READ_KEYS = (
+    "filter",
+    "maxFilesPerTrigger",
+    "maxRowsPerTrigger",
+    "maxBytesPerTrigger",
+    "ignoreDeletes",
+    "skipChangeCommits",
+)
+"""Options of ``readStream`` beside those of ``read``."""
 WRITE_KEYS = (
     "path",
     "fixed_size_list",
@@ -45,7 +55,12 @@ WRITE_KEYS = (
     "replaceWhere",
     "overwrite_by",
     "enable_stable_row_ids",
+    "txnAppId",
+    "txnVersion",
 )
+STREAM_WRITE_KEYS = ("mergeOn", "checkpointLocation", "queryName")
+"""Options of ``writeStream`` beside those of ``write``; Spark hands over the last two."""
+ALL_KEYS = (*READ_KEYS, *STREAM_READ_KEYS, *WRITE_KEYS[1:], *STREAM_WRITE_KEYS)
 NO_CATALOG_TABLES = (
     "this is a table of Spark's catalog, or there is no path: Spark tells a source in Python the path of a "
     "catalog table neither to read nor to write it.  Use CREATE TEMPORARY VIEW name USING lance OPTIONS "
@@ -100,6 +115,8 @@ class WriteOptions:
     stable_row_ids: bool = False
     case_sensitive: bool = False
     """``spark.sql.caseSensitive``, which the data source cannot ask."""
+    app: AppVersion | None = None
+    """The application and the number of its batch, for a write that is made once however often it is run."""
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -107,21 +124,43 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
 
     Keys of both directions pass: a temporary view hands the same options to SELECT and INSERT.
     """
-    given = _known(options)
+    given = known_options(options)
+    check_not_of_stream(given, STREAM_READ_KEYS, "readStream")
+    return replace(_read_options(given, options), changes=_changes(given))
+
+
+def parse_shown_options(options: Mapping[str, str]) -> ReadOptions:
+    """Return what options say of the table and its columns, of a read or of a stream.
+
+    Of a change feed the versions are left open.  Raises as `parse_read_options`.
+    """
+    given = known_options(options)
+    feed = ChangeRange(1) if flag(given, "readchangefeed") else None
+    return replace(_read_options(given, options), changes=feed)
+
+
+def check_not_of_stream(given: Mapping[str, str], keys: Sequence[str], stream: str) -> None:
+    """Raise ArgumentError if an option is given that only streams have."""
+    wrong = [key for key in keys if key.lower() in given]
+    if wrong:
+        message = f"option {wrong[0]} is for {stream}"
+        raise ArgumentError(message)
+
+
+def _read_options(given: Mapping[str, str], options: Mapping[str, str]) -> ReadOptions:
     columns = given.get("columns")
     return ReadOptions(
         uri=_path(given),
         version=_version(given),
         asof=_moment(given),
         branch=given.get("branch"),
-        columns=None if columns is None else tuple(_split(columns)),
-        batch_size=_positive(given, "batch_size"),
-        with_row_id=_flag(given, "with_row_id"),
-        with_row_address=_flag(given, "with_row_address"),
-        max_partition_bytes=_positive(given, "max_partition_bytes") or DEFAULT_PARTITION_BYTES,
-        push_filters=_flag(given, "push_filters"),
+        columns=None if columns is None else tuple(split(columns)),
+        batch_size=positive(given, "batch_size"),
+        with_row_id=flag(given, "with_row_id"),
+        with_row_address=flag(given, "with_row_address"),
+        max_partition_bytes=positive(given, "max_partition_bytes") or DEFAULT_PARTITION_BYTES,
+        push_filters=flag(given, "push_filters"),
         storage_options=_storage_options(options),
-        changes=_changes(given),
     )
 
 
@@ -129,7 +168,7 @@ def _changes(given: Mapping[str, str]) -> ChangeRange | None:
     """Return the versions of the change feed that options ask for; Delta has the same options."""
     first = _version_or_moment(given, "starting")
     last = _version_or_moment(given, "ending")
-    if not _flag(given, "readchangefeed"):
+    if not flag(given, "readchangefeed"):
         if first is not None or last is not None:
             message = (
                 "startingVersion, endingVersion and their timestamps are for readChangeFeed=true"
@@ -150,34 +189,49 @@ def _changes(given: Mapping[str, str]) -> ChangeRange | None:
 
 def _version_or_moment(given: Mapping[str, str], which: str) -> int | datetime | None:
     keys = f"{which}version", f"{which}timestamp"
-    key, text = _one_of(given, keys)
+    key, text = one_of(given, keys)
     if text is None:
         return None
-    return _positive(given, key) if key == keys[0] else _moment_of(key, text)
+    return positive(given, key) if key == keys[0] else moment_of(key, text)
 
 
 def parse_write_options(options: Mapping[str, str]) -> WriteOptions:
     """Raises ArgumentError for an unknown key or a value that makes no sense."""
-    given = _known(options)
+    given = known_options(options)
     return WriteOptions(
         uri=_path(given),
         fixed_size_lists=parse_fixed_size_lists(given.get("fixed_size_list", "")),
-        max_rows_per_file=_positive(given, "max_rows_per_file"),
-        max_bytes_per_file=_positive(given, "max_bytes_per_file"),
+        max_rows_per_file=positive(given, "max_rows_per_file"),
+        max_bytes_per_file=positive(given, "max_bytes_per_file"),
         data_storage_version=given.get("data_storage_version"),
         storage_options=_storage_options(options),
-        merge_schema=_flag(given, "mergeschema"),
-        overwrite_schema=_flag(given, "overwriteschema"),
+        merge_schema=flag(given, "mergeschema"),
+        overwrite_schema=flag(given, "overwriteschema"),
         where=given.get("replacewhere"),
-        overwrite_by=tuple(_split(given.get("overwrite_by", ""))),
-        stable_row_ids=_flag(given, "enable_stable_row_ids"),
+        overwrite_by=tuple(split(given.get("overwrite_by", ""))),
+        stable_row_ids=flag(given, "enable_stable_row_ids"),
+        app=_app_version(given),
     )
+
+
+def _app_version(given: Mapping[str, str]) -> AppVersion | None:
+    """Return the application and its batch; Delta has the same options."""
+    app, version = given.get("txnappid"), given.get("txnversion")
+    if app is None and version is None:
+        return None
+    if app is None or version is None or not version.strip().isdecimal():
+        message = (
+            "txnAppId and txnVersion, a whole number, go together: they name an application and its batch, which is "
+            "written once however often it is run"
+        )
+        raise ArgumentError(message)
+    return AppVersion(app, int(version))
 
 
 def parse_fixed_size_lists(text: str) -> dict[str, int]:
     """``"embedding:768, b.c:3"`` -> ``{"embedding": 768, "b.c": 3}``."""
     sizes = {}
-    for part in _split(text):
+    for part in split(text):
         name, _, size = part.rpartition(":")
         if not name or not size.strip().isdecimal() or int(size) == 0:
             message = f"fixed_size_list wants 'column:dimension, ...', not {part!r}"
@@ -186,11 +240,15 @@ def parse_fixed_size_lists(text: str) -> dict[str, int]:
     return sizes
 
 
-def _known(options: Mapping[str, str]) -> dict[str, str]:
+def known_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options by their names in lower case, without those of the store.
+
+    Raises ArgumentError for a name that is no option, UnsupportedError for a table of Spark's catalog.
+    """
     given = {k.lower(): v for k, v in options.items() if not k.lower().startswith(STORAGE_PREFIX)}
     if not given or "provider" in given:
         raise UnsupportedError(NO_CATALOG_TABLES)
-    unknown = sorted(set(given) - {key.lower() for key in (*READ_KEYS, *WRITE_KEYS)})
+    unknown = sorted(set(given) - {key.lower() for key in ALL_KEYS})
     if "partitionoverwritemode" in unknown:
         message = (
             "partitionOverwriteMode: a Lance table has no partitions; name the columns whose values "
@@ -198,7 +256,7 @@ def _known(options: Mapping[str, str]) -> dict[str, str]:
         )
         raise ArgumentError(message)
     if unknown:
-        keys = ", ".join([*READ_KEYS, *WRITE_KEYS[1:], "storage.*"])
+        keys = ", ".join([*ALL_KEYS, "storage.*"])
         message = f"unknown option {', '.join(unknown)}; there are {keys}"
         raise ArgumentError(message)
     return given
@@ -217,11 +275,13 @@ def _path(given: Mapping[str, str]) -> str:
     return path
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
+    """Return the parts of a list with commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _flag(given: Mapping[str, str], key: str) -> bool:
+def flag(given: Mapping[str, str], key: str) -> bool:
+    """Return an option that is true or false; false if it is not given."""
     text = given.get(key, "false").strip().lower()
     if text not in ("true", "false"):
         message = f"option {key} is true or false, not {text!r}"
@@ -229,7 +289,8 @@ def _flag(given: Mapping[str, str], key: str) -> bool:
     return text == "true"
 
 
-def _positive(given: Mapping[str, str], key: str) -> int | None:
+def positive(given: Mapping[str, str], key: str) -> int | None:
+    """Return an option that is a positive whole number; None if it is not given."""
     text = given.get(key)
     if text is None:
         return None
@@ -241,18 +302,19 @@ def _positive(given: Mapping[str, str], key: str) -> int | None:
 
 def _version(given: Mapping[str, str]) -> int | str | None:
     """Return a version's number, or the name of its tag."""
-    key, text = _one_of(given, ("version", "versionasof", "tag"))
+    key, text = one_of(given, ("version", "versionasof", "tag"))
     if key == "tag" or (text is not None and not text.strip().isdecimal()):
         return text
-    return _positive(given, key)
+    return positive(given, key)
 
 
 def _moment(given: Mapping[str, str]) -> datetime | None:
-    key, text = _one_of(given, ("asof", "timestampasof"))
-    return None if text is None else _moment_of(key, text)
+    key, text = one_of(given, ("asof", "timestampasof"))
+    return None if text is None else moment_of(key, text)
 
 
-def _moment_of(key: str, text: str) -> datetime:
+def moment_of(key: str, text: str) -> datetime:
+    """Return an option that is a time with its zone."""
     moment = parse_moment(text)
     if moment.tzinfo is None:
         message = (
@@ -264,7 +326,7 @@ def _moment_of(key: str, text: str) -> datetime:
     return moment
 
 
-def _one_of(given: Mapping[str, str], keys: Sequence[str]) -> tuple[str, str | None]:
+def one_of(given: Mapping[str, str], keys: Sequence[str]) -> tuple[str, str | None]:
     """Return the option that is given of those that mean the same, and its value."""
     found = [key for key in keys if key in given]
     if len(found) > 1:

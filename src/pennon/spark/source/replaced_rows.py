@@ -24,7 +24,7 @@ import pyarrow.types as pat
 from pyspark.sql.types import StructType
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.units import FragmentId
+from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import ArgumentError
 from pennon.ops.commit import commit_on
 from pennon.ops.retry import with_retries
@@ -167,15 +167,18 @@ def commit_replaced(
         return commit_on(
             snapshot,
             operation,
-            properties=entry.properties(),
+            properties={**entry.properties(), **plan.properties},
             planned_ns=plan.write.planned_ns,
             adds_keys=bool(fragments),
         )
 
-    first = Snapshot(plan.write.task.store, base)
-    if are_addresses(first, system_columns):
-        return execute(first).version
-    return with_retries(execute, first, retry_timeout=_LONGEST).version
+    def commit() -> int:
+        first = Snapshot(plan.write.task.store, base)
+        if are_addresses(first, system_columns):
+            return execute(first).version
+        return with_retries(execute, first, retry_timeout=_LONGEST).version
+
+    return plan.once(commit)
 
 
 # --- rows by their keys ------------------------------------------------------------------------------
@@ -183,14 +186,11 @@ def commit_replaced(
 
 def uncommitted(plan: TablePlan, fragments: Sequence[Fragment]) -> Snapshot:
     """Return the new rows as an unpublished version, so that they can be read."""
-    base = plan.base
-    if base is None:
-        message = "there is no table"
-        raise ArgumentError(message)
     numbered = tuple(
         Fragment(FragmentId(at), each.files, each.physical_rows)
         for at, each in enumerate(fragments)
     )
+    base = plan.base or Manifest(plan.write.table_schema, DatasetVersion(0))
     bare = Manifest(base.schema, base.version, numbered, data_format=base.data_format)
     return Snapshot(plan.write.task.store, bare)
 

@@ -5,14 +5,14 @@ Executors import this and little more: a worker is started anew again and again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.errors import AlreadyExistsError, ArgumentError
+from pennon.errors import AlreadyCommittedError, AlreadyExistsError, ArgumentError
 from pennon.file.container.input_check import InputCheck
 from pennon.ops.task_wire import parse_numbered_fragments, serialize_numbered_fragments
 from pennon.ops.write import (
@@ -25,10 +25,12 @@ from pennon.ops.write import (
 )
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
+from pennon.table.app_versions import AppVersion
 from pennon.table.commit.options import CommitPolicy
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest
+from pennon.table.versions import latest_version
 
 if TYPE_CHECKING:
     from pennon.scan.predicate import Predicate
@@ -42,17 +44,39 @@ class TablePlan:
     """A write of Spark: what tasks do, and what its commit will be; it pickles.
 
     ``evolution`` is what makes the table's schema grow along with an append.  ``stable_row_ids`` counts for
-    a new table.
+    a new table.  ``app``: the application whose batch this is, which is committed once.
     """
 
     write: WritePlan
     evolution: Evolution | None = None
     stable_row_ids: bool = False
+    app: AppVersion | None = None
 
     @property
     def base(self) -> Manifest | None:
         """Return the version that was planned on, None if there was no table."""
         return self.write.base
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Return what the transaction says of the application."""
+        return {} if self.app is None else self.app.properties()
+
+    @property
+    def known_version(self) -> int | None:
+        """Return the version that was planned on if the application has committed this batch, or a later one."""
+        base = self.base
+        is_known = self.app is not None and base is not None and self.app.is_in(base)
+        return int(base.version) if base is not None and is_known else None
+
+    def once(self, commit: Callable[[], int]) -> int:
+        """Return the version that ``commit`` makes; the newest one if the application has committed the batch before."""
+        if self.app is None:
+            return commit()
+        try:
+            return commit()
+        except AlreadyCommittedError:
+            return int(latest_version(self.write.task.store))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +212,27 @@ def commit_fragments(
     An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
     same table by appending both keep their rows: the later one appends.
     """
-    write = plan.write
+    return plan.once(lambda: _commit_fragments(plan, fragments, widen))
+
+
+def _commit_fragments(
+    plan: TablePlan, fragments: Sequence[Fragment], widen: RunColumns | None
+) -> int:
+    write, properties = plan.write, plan.properties
     if plan.evolution is not None:
-        return plan.evolution.commit(fragments, widen, planned_ns=write.planned_ns).version
+        return plan.evolution.commit(
+            fragments, widen, planned_ns=write.planned_ns, properties=properties
+        ).version
     is_append = write.mode is WriteMode.APPEND
     if is_append and plan.base is not None and not fragments:
         return plan.base.version
     policy = CommitPolicy(stable_row_ids=plan.stable_row_ids and plan.base is None)
     try:
-        return commit_write(write, fragments, policy=policy).version
+        return commit_write(write, fragments, properties, policy).version
     except AlreadyExistsError:
         if not is_append:
             raise
-        return commit_write(_plan_late_append(write), fragments).version
+        return commit_write(_plan_late_append(write), fragments, properties).version
 
 
 def _plan_late_append(plan: WritePlan) -> WritePlan:

@@ -40,7 +40,13 @@ def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode)
         message = "overwriteSchema goes with an overwrite; an append grows a table with mergeSchema"
         raise ArgumentError(message)
     store = open_store(options.uri, dict(options.storage_options) or None)
-    base = read_newest_if_any(store)
+    plan = _plan(options, schema, mode, store, read_newest_if_any(store))
+    return plan if options.app is None else replace(plan, app=options.app)
+
+
+def _plan(
+    options: WriteOptions, schema: StructType, mode: WriteMode, store: Store, base: Manifest | None
+) -> TablePlan:
     if base is None or mode is WriteMode.CREATE or options.overwrite_schema:
         return _plan_new(options, schema, mode, store, base)
     _check_row_ids(options, base)

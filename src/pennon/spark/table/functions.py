@@ -33,6 +33,7 @@ from pennon.spark.source.options import (
 from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.source.write_task import plan_table_write
+from pennon.table.app_versions import app_version
 from pennon.table.fragment import Fragment
 from pennon.table.versions import read_newest_if_any
 
@@ -141,6 +142,8 @@ def write(
     merge_schema: bool = False,
     overwrite_schema: bool = False,
     enable_stable_row_ids: bool = False,
+    txn_app_id: str | None = None,
+    txn_version: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> int:
     """Write a DataFrame as one version of a table and return that version.
@@ -156,6 +159,9 @@ def write(
 
     ``merge_schema`` gives the table columns that it lacks, and wider numbers; ``overwrite_schema`` the columns
     and types of the DataFrame.  ``enable_stable_row_ids`` is for a new table.
+
+    ``txn_app_id`` and ``txn_version``: a name of the application and the number of its batch.  A batch that was
+    committed before, or one with a smaller number, is not written again: in ``foreachBatch`` each is written once.
 
     >>> rows = spark.createDataFrame([("d", 4)], "key string, value long")
     >>> pennon.spark.write(rows, path, mode="append")
@@ -177,6 +183,7 @@ def write(
         overwrite_schema=overwrite_schema,
         stable_row_ids=enable_stable_row_ids,
         case_sensitive=is_case_sensitive(df.sparkSession),
+        app=app_version(txn_app_id, txn_version),
     )
     if mode.lower() == "ignore":
         return _write_if_absent(df, options)
@@ -193,6 +200,8 @@ def write(
 
 def _write_all(df: DataFrame, options: WriteOptions, mode: WriteMode) -> int:
     plan = plan_table_write(options, df.schema, mode)
+    if plan.known_version is not None:
+        return plan.known_version
 
     def widen(task: AlterTask) -> list[Fragment]:
         return run_tasks(df.sparkSession, task, task.count)

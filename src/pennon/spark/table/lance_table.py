@@ -22,7 +22,7 @@ from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.changes.change_operations import delete_rows, update_rows
 from pennon.spark.changes.merge_clauses import Merge
-from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.conflicts import once, with_conflict_retries
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
@@ -48,6 +48,7 @@ from pennon.spark.table.reads import TableReads
 from pennon.spark.table.ref_methods import RefMethods
 from pennon.spark.table.search_methods import SearchMethods
 from pennon.spark.table.upkeep_methods import UpkeepMethods, file_sizes
+from pennon.table.app_versions import AppVersion, app_version
 from pennon.table.versions import read_manifest, read_newest_if_any, version_as_of
 
 if TYPE_CHECKING:
@@ -143,24 +144,41 @@ class LanceTable(
 
     # --- rows -----------------------------------------------------------------------------------------
 
-    def delete(self, condition: Condition | None = None) -> DataFrame:
+    def delete(
+        self,
+        condition: Condition | None = None,
+        *,
+        txnAppId: str | None = None,
+        txnVersion: int | None = None,
+    ) -> DataFrame:
         """Delete the rows for which a condition is true, or all; return the number of deleted rows.
+
+        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once (`pennon.spark.write`).
 
         >>> table.delete("value > 1").first()
         Row(num_affected_rows=2)
         """
         if condition is not None:
             check_condition(condition)
+        app = app_version(txnAppId, txnVersion)
         rows = self._with_retries(
-            lambda now: delete_rows(self.spark, now, condition, self.alias_name),
+            lambda now: delete_rows(self.spark, now, condition, self.alias_name, app),
             [] if condition is None else [condition],
+            app,
         )
         return self._count(rows)
 
     def update(
-        self, condition: Condition | None = None, set: Mapping[str, str | Column] | None = None
+        self,
+        condition: Condition | None = None,
+        set: Mapping[str, str | Column] | None = None,
+        *,
+        txnAppId: str | None = None,
+        txnVersion: int | None = None,
     ) -> DataFrame:
         """Give columns new values in the rows for which a condition is true; return the number of updated rows.
+
+        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once (`pennon.spark.write`).
 
         >>> table.update("value > 1", {"value": "value * 10"}).first()
         Row(num_affected_rows=2)
@@ -174,9 +192,11 @@ class LanceTable(
         if not values:
             message = "an update names at least one column"
             raise ArgumentError(message)
+        app = app_version(txnAppId, txnVersion)
         rows = self._with_retries(
-            lambda now: update_rows(self.spark, now, condition, values, self.alias_name),
+            lambda now: update_rows(self.spark, now, condition, values, self.alias_name, app),
             [*values.values(), *([] if condition is None else [condition])],
+            app,
         )
         return self._count(rows)
 
@@ -193,11 +213,21 @@ class LanceTable(
         check_condition(condition)
         return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
 
-    def _with_retries(self, change: Callable[[Snapshot], int], said: Sequence[Condition]) -> int:
-        """Change rows of the newest version, and after conflicts of newer ones."""
+    def _with_retries(
+        self,
+        change: Callable[[Snapshot], int],
+        said: Sequence[Condition],
+        app: AppVersion | None,
+    ) -> int:
+        """Change rows of the newest version, and after conflicts of newer ones; none if the application did so."""
         snapshot = self.snapshot()
         system = system_columns_named(said, snapshot.manifest.schema.names, self.alias_name)
-        return with_conflict_retries(self.spark, change, snapshot, system)
+        return once(
+            app,
+            snapshot,
+            lambda: with_conflict_retries(self.spark, change, snapshot, system),
+            0,
+        )
 
     def _count(self, rows: int) -> DataFrame:
         return count_frame(self.spark, [("num_affected_rows", rows)])

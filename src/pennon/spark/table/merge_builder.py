@@ -10,9 +10,10 @@ from pennon.ops.rows.change_rows import Change
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.changes.change_operations import merge_rows
 from pennon.spark.changes.merge_clauses import Merge, MergeClause, When
-from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.conflicts import once, with_conflict_retries
 from pennon.spark.session import merges_schemas
 from pennon.spark.source.conditions import Condition, check_condition, check_values
+from pennon.table.app_versions import app_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,19 +78,24 @@ class LanceMergeBuilder:
         """Let the table get the columns that the source has and it lacks."""
         return replace(self, merge=replace(self.merge, evolves=True))
 
-    def execute(self) -> DataFrame:
+    def execute(self, *, txnAppId: str | None = None, txnVersion: int | None = None) -> DataFrame:
         """Merge, and return how many rows were affected, updated, deleted and inserted.
 
+        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once (`pennon.spark.write`).
         Raises MatchError if several rows of the source change one row; nothing is committed then.
         Raises RetryableConflict if other writers stand in the way again and again.
         """
         spark = self.merge.source.sparkSession
         merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
-        counts = with_conflict_retries(
-            spark,
-            lambda now: merge_rows(now, merge),
+        app = app_version(txnAppId, txnVersion)
+        system = merge.system_columns(self.snapshot.manifest.schema.names)
+        counts = once(
+            app,
             self.snapshot,
-            merge.system_columns(self.snapshot.manifest.schema.names),
+            lambda: with_conflict_retries(
+                spark, lambda now: merge_rows(now, merge, app), self.snapshot, system
+            ),
+            dict.fromkeys(_COUNTS, 0),
         )
         return count_frame(
             self.merge.source.sparkSession, [(name, counts[name]) for name in _COUNTS]

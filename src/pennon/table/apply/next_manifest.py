@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
+from pennon.table.app_versions import AppVersion
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.index_rules import believable
@@ -84,9 +85,15 @@ def apply(head: Manifest, transaction: Transaction, around: ApplyContext) -> Man
 def _finish(
     head: Manifest, manifest: Manifest, transaction: Transaction, around: ApplyContext
 ) -> Manifest:
-    """Sign and date the manifest, and compute what follows from its contents."""
+    """Sign and date the manifest, and compute what follows from its contents.
+
+    Raises AlreadyCommittedError for a transaction of an application that committed it, or a later one.
+    """
     last = max(head.last_fragment_id, manifest.last_fragment_id)
     keeps_file = not head.writer_flags & NO_TRANSACTION_FILE
+    app = AppVersion.of(transaction.properties)
+    if app is not None:
+        app.check_is_new(head)
     signed = replace(
         manifest,
         version=DatasetVersion(head.version + 1),
@@ -98,6 +105,7 @@ def _finish(
         transaction_file=transaction.file_name if keeps_file else None,
         transaction=None,
         dictionaries=_with_new(manifest, around),
+        config=manifest.config if app is None else app.config(manifest.config),
     )
     return with_flags(
         signed, stable_row_ids=manifest.has_stable_row_ids, transaction_file=keeps_file

@@ -1,0 +1,183 @@
+"""``df.writeStream.format("lance")``: each batch of a stream is one version, made once.
+
+Spark makes a writer for each batch, and runs a batch again if it does not know that it was committed.  The table knows:
+the commit notes the query and the number of the batch (`pennon.table.app_versions`).  Spark tells a Python sink the
+number alone; the id of the query is a property of the tasks, so they hand it back with their fragments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import datasource as ds
+from pyspark.sql.types import StructType
+
+from pennon.errors import ArgumentError, LanceError, MatchError
+from pennon.io import open_store
+from pennon.ops.write import WriteMode
+from pennon.spark.source.options import (
+    STREAM_READ_KEYS,
+    WriteOptions,
+    check_not_of_stream,
+    known_options,
+    parse_write_options,
+    split,
+)
+from pennon.spark.source.replaced_rows import (
+    AmongKeys,
+    commit_replaced,
+    delete_here,
+    key_columns,
+    keys_of,
+    plan_replacement,
+)
+from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
+from pennon.spark.source.write_task import plan_table_write
+from pennon.table.app_versions import AppVersion
+from pennon.table.fragment import Fragment
+
+_QUERY = "sql.streaming.queryId"
+
+
+@dataclass(frozen=True)
+class BatchWritten(ds.WriterCommitMessage):
+    """The fragments that one task wrote, as bytes, and the id of the query; None if Spark did not say it."""
+
+    answer: bytes
+    query: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """Options of ``writeStream.format("lance")``.
+
+    ``app`` names the application in place of the query's id; ``keys`` are the columns that tell which rows of the table
+    a new row replaces.
+    """
+
+    write: WriteOptions
+    app: str | None
+    keys: tuple[str, ...]
+    checkpoint: str | None
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SinkOptions:
+        """Raises ArgumentError for an unknown key, a value that makes no sense, or an option of batches."""
+        given = known_options(options)
+        check_not_of_stream(given, STREAM_READ_KEYS, "readStream")
+        wrong = [key for key in ("replacewhere", "overwrite_by", "txnversion") if key in given]
+        if wrong:
+            message = (
+                f"option {wrong[0]} is for writes of one batch; a stream numbers its batches, and mergeOn names the "
+                "columns whose values say which rows are replaced"
+            )
+            raise ArgumentError(message)
+        own = {k: v for k, v in options.items() if k.lower() not in ("txnappid", "mergeon")}
+        keys = tuple(split(given.get("mergeon", "")))
+        write = replace(parse_write_options(own), overwrite_by=keys)
+        return cls(write, given.get("txnappid"), keys, given.get("checkpointlocation"))
+
+
+def stream_writer(
+    options: Mapping[str, str], schema: StructType, *, overwrite: bool
+) -> LanceStreamWriter:
+    """Return the writer of one batch, with the table's version pinned (on the driver).
+
+    ``overwrite``: the query has the output mode ``complete``.
+    """
+    parsed = SinkOptions.parse(options)
+    if parsed.keys:
+        if overwrite:
+            message = "mergeOn goes with the output modes append and update; complete writes the table anew"
+            raise ArgumentError(message)
+        plan = plan_replacement(parsed.write, schema)
+        return LanceStreamWriter(plan, parsed, tuple(key_columns(plan, parsed.write)))
+    mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
+    return LanceStreamWriter(plan_table_write(parsed.write, schema, mode), parsed, ())
+
+
+class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
+    """Writes one batch of a stream: appends it, overwrites the table, or replaces the rows that have its keys."""
+
+    def __init__(self, plan: TablePlan, options: SinkOptions, keys: tuple[str, ...]) -> None:
+        """Take the plan, with the version that the driver read in it."""
+        self._plan = plan
+        self._options = options
+        self._keys = keys
+
+    @property
+    def _task(self) -> TableWrite:
+        return TableWrite(self._plan.write.task)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
+        """Write the rows of one task (on an executor)."""
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty(_QUERY)
+        return BatchWritten(self._task.to_bytes(self._task.run(iterator)), query)
+
+    def commit(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:
+        """Make one version of what all tasks wrote, unless the batch was committed before (on the driver)."""
+        told = [each for each in messages if isinstance(each, BatchWritten)]
+        fragments = [new for each in told for new in self._task.from_bytes(each.answer)]
+        if not fragments and self._plan.write.mode is not WriteMode.OVERWRITE:
+            return
+        plan = replace(self._plan, app=AppVersion(self._app(told), batchId))
+        if not self._keys:
+            commit_fragments(plan, fragments)
+            return
+        among = self._distinct_keys(plan, fragments)
+        if plan.base is None:
+            commit_fragments(plan, fragments)
+            return
+        condition = f"({', '.join(self._keys)}) as in the new rows"
+        commit_replaced(plan, fragments, delete_here(among), condition)
+
+    def abort(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:
+        """Delete nothing: no version names the files, and another attempt may still be writing."""
+
+    def _distinct_keys(self, plan: TablePlan, fragments: Sequence[Fragment]) -> AmongKeys:
+        """Return the keys of the new rows; raises MatchError if two rows have the same."""
+        among = keys_of(plan, fragments, self._keys)
+        rows = sum(each.physical_rows or 0 for each in fragments)
+        if among.keys.num_rows != rows:
+            message = (
+                f"the batch has {rows} rows of {among.keys.num_rows} different values of mergeOn "
+                f"({', '.join(self._keys)}); leave one row of each, by dropDuplicates or an aggregate in mode update"
+            )
+            raise MatchError(message)
+        return among
+
+    def _app(self, told: Sequence[BatchWritten]) -> str:
+        """Return what names the application: the option, or the id of the query.
+
+        Raises ArgumentError if nothing tells the query.
+        """
+        if self._options.app is not None:
+            return self._options.app
+        queries = {each.query for each in told if each.query}
+        if len(queries) == 1:
+            return queries.pop()
+        found = _query_of(self._options.checkpoint)
+        if found is None:
+            message = (
+                "Spark tells the id of this query neither to its tasks nor in a checkpoint that can be read; name the "
+                "application by option txnAppId, so that a batch that is run again is known"
+            )
+            raise ArgumentError(message)
+        return found
+
+
+def _query_of(checkpoint: str | None) -> str | None:
+    """Return the id of the query that a checkpoint is of; None if it cannot be read."""
+    if checkpoint is None:
+        return None
+    try:
+        data = open_store(checkpoint).read_whole("metadata").to_pybytes()
+        found = json.loads(data).get("id")
+    except (LanceError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) and found else None

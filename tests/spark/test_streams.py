@@ -1,0 +1,358 @@
+"""Streams of a table: rows once, in the order of commits, and batches that are written once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming import StreamingQuery
+
+import pennon
+
+SCHEMA = "id bigint, k string"
+
+
+def drop(inputs: Path, ids: Sequence[int]) -> None:
+    """Put a file with some rows into a folder that a stream reads."""
+    inputs.mkdir(exist_ok=True)
+    rows = pa.table({"id": pa.array(ids, pa.int64()), "k": [f"k{n}" for n in ids]})
+    number = len(list(inputs.iterdir()))
+    pq.write_table(rows, inputs / f".{number}.parquet")
+    (inputs / f".{number}.parquet").rename(inputs / f"{number}.parquet")
+
+
+class Flow:
+    """A folder of Parquet files, a stream from it into a table, and the stream's checkpoint."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.inputs = folder / "in"
+        self.checkpoint = folder / "checkpoint"
+        self.uri = str(folder / "t.lance")
+
+    def source(self) -> DataFrame:
+        """Return the stream of rows, one file a batch."""
+        reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
+        return reader.parquet(str(self.inputs))
+
+    def run(self, rows: DataFrame, mode: str = "append", **options: str) -> None:
+        """Write all that there is to the table."""
+        writer = rows.writeStream.format("lance").outputMode(mode).options(**options)
+        writer = writer.option("checkpointLocation", str(self.checkpoint))
+        finish(writer.trigger(availableNow=True).start(self.uri))
+
+    def forget_last_commit(self) -> None:
+        """Make Spark run the last batch again, as after a crash behind the table's commit."""
+        commits = sorted((self.checkpoint / "commits").glob("[0-9]*"), key=lambda at: int(at.name))
+        commits[-1].unlink()
+        commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
+
+    def ids(self) -> list[int]:
+        """Return the ids that the table has, sorted."""
+        return sorted(pennon.dataset(self.uri).to_table()["id"].to_pylist())
+
+
+def finish(query: StreamingQuery) -> None:
+    """Wait for the end of a query, and raise what it raised."""
+    query.awaitTermination(120)
+    assert not query.isActive
+
+
+@pytest.fixture
+def flow(spark: SparkSession, tmp_path: Path) -> Flow:
+    """A stream of two files of rows."""
+    made = Flow(spark, tmp_path)
+    drop(made.inputs, [1, 2, 3])
+    drop(made.inputs, [4, 5])
+    return made
+
+
+# --- the sink --------------------------------------------------------------------------------------
+
+
+def test_stream_sink_makes_a_table_and_one_version_for_each_batch(flow: Flow) -> None:
+    flow.run(flow.source())
+    assert flow.ids() == [1, 2, 3, 4, 5]
+    assert pennon.dataset(flow.uri).version == 2
+    drop(flow.inputs, [6])
+    flow.run(flow.source())
+    assert flow.ids() == [1, 2, 3, 4, 5, 6]
+    assert pennon.dataset(flow.uri).version == 3
+    assert lance.dataset(flow.uri).count_rows() == 6
+
+
+def test_stream_sink_batch_that_is_run_again_is_not_written_twice(flow: Flow) -> None:
+    """What came in between makes no difference: appends by pylance, compaction, clean-up."""
+    flow.run(flow.source())
+    for number in range(120):
+        lance.write_dataset(pa.table({"id": [1000 + number], "k": ["x"]}), flow.uri, mode="append")
+    ds = pennon.dataset(flow.uri)
+    ds.optimize.compact_files()
+    ds.cleanup_old_versions(retain_versions=1, delete_unverified=True)
+    lance.dataset(flow.uri).update({"k": "'y'"}, where="id = 1000")
+    expected = flow.ids()
+    flow.forget_last_commit()
+    flow.run(flow.source())
+    assert flow.ids() == expected
+    drop(flow.inputs, [7])
+    flow.run(flow.source())
+    assert flow.ids() == sorted([*expected, 7])
+
+
+def test_stream_sink_two_queries_write_to_one_table(flow: Flow, tmp_path: Path) -> None:
+    other = Flow(flow.spark, tmp_path / "other")
+    other.inputs.parent.mkdir()
+    other.uri = flow.uri
+    drop(other.inputs, [11, 12])
+    flow.run(flow.source())
+    other.run(other.source())
+    assert flow.ids() == [1, 2, 3, 4, 5, 11, 12]
+
+
+def test_stream_sink_txn_app_id_holds_over_a_new_checkpoint(flow: Flow) -> None:
+    flow.run(flow.source(), txnAppId="loader")
+    shutil.rmtree(flow.checkpoint)
+    flow.run(flow.source(), txnAppId="loader")
+    assert flow.ids() == [1, 2, 3, 4, 5]
+
+
+def test_stream_sink_complete_mode_writes_the_table_anew(flow: Flow) -> None:
+    counts = flow.source().groupBy((sf.col("id") % 2).alias("odd")).count()
+    flow.run(counts, "complete")
+    found = pennon.dataset(flow.uri).to_table().to_pylist()
+    assert sorted((row["odd"], row["count"]) for row in found) == [(0, 2), (1, 3)]
+    drop(flow.inputs, [7])
+    flow.run(counts, "complete")
+    found = pennon.dataset(flow.uri).to_table().to_pylist()
+    assert sorted((row["odd"], row["count"]) for row in found) == [(0, 2), (1, 4)]
+
+
+def test_stream_sink_merge_on_keys_upserts_each_batch(flow: Flow) -> None:
+    counts = flow.source().groupBy((sf.col("id") % 2).alias("odd")).count()
+    flow.run(counts, "update", mergeOn="odd")
+    drop(flow.inputs, [7])
+    flow.run(counts, "update", mergeOn="odd")
+    found = pennon.dataset(flow.uri).to_table().to_pylist()
+    assert sorted((row["odd"], row["count"]) for row in found) == [(0, 2), (1, 4)]
+    flow.forget_last_commit()
+    version = pennon.dataset(flow.uri).version
+    flow.run(counts, "update", mergeOn="odd")
+    assert pennon.dataset(flow.uri).version == version
+
+
+def test_stream_sink_merge_on_refuses_a_batch_with_two_rows_of_one_key(flow: Flow) -> None:
+    rows = flow.source().withColumn("k", sf.lit("same"))
+    with pytest.raises(Exception, match=r"3 rows of 1 different values of mergeOn \(k\)"):
+        flow.run(rows, mergeOn="k")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"replaceWhere": "id = 1"}, "option replaceWhere is for writes of one batch"),
+        ({"txnVersion": "1"}, "option txnversion is for writes of one batch"),
+        ({"ignoreDeletes": "true"}, "option ignoreDeletes is for readStream"),
+        ({"mergeOn": "zz"}, "zz"),
+    ],
+)
+def test_stream_sink_refuses_options(flow: Flow, options: dict[str, str], said: str) -> None:
+    with pytest.raises(Exception, match=f"(?i){said}"):
+        flow.run(flow.source(), **options)
+
+
+# --- the source ------------------------------------------------------------------------------------
+
+
+class Reading:
+    """A stream of a table's rows into another folder, batch by batch."""
+
+    def __init__(self, spark: SparkSession, uri: str, folder: Path) -> None:
+        self.spark, self.uri, self.folder = spark, uri, folder
+
+    def run(self, **options: str) -> list[list[Any]]:
+        """Read all that there is, and return the ids of each batch of this run."""
+        batches: list[list[Any]] = []
+        rows = self.spark.readStream.format("lance").options(**options).load(self.uri)
+
+        def keep(batch: DataFrame, number: int) -> None:
+            batches.append([tuple(row) if len(row) > 1 else row[0] for row in batch.collect()])
+
+        columns = [
+            name for name in ("_change_type", "_commit_version", "id") if name in rows.columns
+        ]
+        writer = rows.select(*columns).writeStream.foreachBatch(keep)
+        writer = writer.option("checkpointLocation", str(self.folder / "reading"))
+        finish(writer.trigger(availableNow=True).start())
+        return [sorted(batch) for batch in batches]
+
+    def offsets(self) -> list[dict[str, Any]]:
+        """Return the offsets in the checkpoint, in the order of batches."""
+        files = sorted(
+            (self.folder / "reading/offsets").glob("[0-9]*"), key=lambda at: int(at.name)
+        )
+        return [json.loads(each.read_text().splitlines()[-1]) for each in files]
+
+
+def write(uri: str, ids: Sequence[int], **options: Any) -> None:
+    """Append rows, or make the table."""
+    mode = "append" if Path(uri).exists() else "create"
+    rows = pa.table({"id": pa.array(ids, pa.int64()), "k": [f"k{n}" for n in ids]})
+    pennon.write_dataset(rows, uri, mode=mode, **options)
+
+
+@pytest.fixture
+def reading(spark: SparkSession, tmp_path: Path) -> Reading:
+    """A stream of a table with rows 0 to 9 in four fragments, row 4 deleted."""
+    uri = str(tmp_path / "r.lance")
+    write(uri, range(10), max_rows_per_file=3)
+    pennon.dataset(uri).delete("id = 4")
+    return Reading(spark, uri, tmp_path)
+
+
+def test_stream_source_gives_the_rows_and_then_what_is_appended(reading: Reading) -> None:
+    assert reading.run() == [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
+    assert reading.run() == []
+    write(reading.uri, [20, 21])
+    ds = pennon.dataset(reading.uri)
+    ds.optimize.compact_files()
+    ds.create_scalar_index("id", "BTREE")
+    ds.add_columns({"more": "id + 1"})
+    lance.write_dataset(
+        pa.table({"id": [22], "k": ["x"], "more": [23]}), reading.uri, mode="append"
+    )
+    assert reading.run() == [[20, 21, 22]]
+    newest = pennon.dataset(reading.uri).version
+    assert reading.offsets()[-1] == {"version": newest + 1, "fragments": 0, "rows": 12}
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"maxFilesPerTrigger": "1"}, [[0, 1, 2], [3, 5], [6, 7, 8], [9], [20, 21]]),
+        ({"maxFilesPerTrigger": "3"}, [[0, 1, 2, 3, 5, 6, 7, 8], [9, 20, 21]]),
+        ({"maxRowsPerTrigger": "5"}, [[0, 1, 2, 3, 5], [6, 7, 8, 9], [20, 21]]),
+        ({"maxBytesPerTrigger": "1"}, [[0, 1, 2], [3, 5], [6, 7, 8], [9], [20, 21]]),
+    ],
+)
+def test_stream_source_keeps_to_limits_of_fragments_rows_and_bytes(
+    reading: Reading, limits: dict[str, str], expected: list[list[int]]
+) -> None:
+    write(reading.uri, [20, 21])
+    snapshot = pennon.dataset(reading.uri).version
+    found = reading.run(**limits)
+    assert [row for batch in found for row in batch] == [0, 1, 2, 3, 5, 6, 7, 8, 9, 20, 21]
+    assert found == expected
+    assert reading.offsets()[0]["version"] == snapshot
+    assert reading.offsets()[0]["snapshot"]
+
+
+def test_stream_source_begins_at_a_version_a_tag_a_time_or_the_end(reading: Reading) -> None:
+    write(reading.uri, [20])
+    ds = pennon.dataset(reading.uri)
+    ds.tags.create("third", 3)
+    when = ds.versions()[-1]["timestamp"].astimezone().isoformat()
+    write(reading.uri, [21])
+    for options, expected in [
+        ({"startingVersion": "4"}, [[21]]),
+        ({"startingVersion": "third"}, [[20, 21]]),
+        ({"startingTimestamp": when}, [[20, 21]]),
+        ({"startingVersion": "latest"}, [[]]),
+        ({"startingVersion": "1", "ignoreDeletes": "true"}, [[*range(10), 20, 21]]),
+        ({"startingVersion": "earliest", "skipChangeCommits": "true"}, [[*range(10), 20, 21]]),
+    ]:
+        assert reading.run(**options) == expected, options
+        shutil.rmtree(reading.folder / "reading")
+
+
+def test_stream_source_refuses_a_version_that_changes_rows(reading: Reading) -> None:
+    reading.run()
+    write(reading.uri, [20])
+    pennon.dataset(reading.uri).update({"k": "'new'"}, where="id = 2")
+    write(reading.uri, [21])
+    with pytest.raises(Exception, match=r"version 4 \(update\) deleted or updated rows"):
+        reading.run()
+    with pytest.raises(Exception, match=r"version 4 \(update\) deleted or updated rows"):
+        reading.run(ignoreDeletes="true")
+    assert reading.run(skipChangeCommits="true") == [[20, 21]]
+
+
+def test_stream_source_says_which_version_was_cleaned_up(reading: Reading) -> None:
+    reading.run()
+    for number in range(20, 25):
+        write(reading.uri, [number])
+    ds = pennon.dataset(reading.uri)
+    ds.cleanup_old_versions(retain_versions=1, delete_unverified=True)
+    with pytest.raises(Exception, match=r"version 3 of '.*' does not exist; was it cleaned up\?"):
+        reading.run()
+
+
+def test_stream_source_says_that_a_column_was_dropped_while_it_runs(reading: Reading) -> None:
+    """A query that starts anew shows the columns of then."""
+    reading.run()
+    write(reading.uri, [20])
+    pennon.dataset(reading.uri).drop_columns(["k"])
+    pennon.write_dataset(pa.table({"id": [21]}), reading.uri, mode="append")
+    assert reading.run() == [[20, 21]]
+
+
+def test_stream_source_filters_and_narrows(reading: Reading) -> None:
+    assert reading.run(filter="k > 'k5'", columns="id") == [[6, 7, 8, 9]]
+    with pytest.raises(Exception, match="filter is for a stream of rows"):
+        reading.run(filter="id > 1", readChangeFeed="true")
+
+
+def test_stream_source_of_changes_shows_each_version(reading: Reading) -> None:
+    first = reading.run(readChangeFeed="true")
+    assert first == [[("insert", 2, n) for n in (0, 1, 2, 3, 5, 6, 7, 8, 9)]]
+    write(reading.uri, [20])
+    pennon.dataset(reading.uri).delete("id < 2")
+    pennon.dataset(reading.uri).optimize.compact_files()
+    assert reading.run(readChangeFeed="true") == [
+        [("delete", 4, 0), ("delete", 4, 1), ("insert", 3, 20)]
+    ]
+
+
+def test_stream_from_table_to_table_has_each_row_once(flow: Flow, reading: Reading) -> None:
+    """A source and a sink, batch by batch, with rows appended and batches run again."""
+    for number in range(20, 26):
+        rows = flow.spark.readStream.format("lance").option("maxFilesPerTrigger", "2")
+        flow.run(rows.load(reading.uri))
+        flow.forget_last_commit()
+        write(reading.uri, [number])
+    flow.run(flow.spark.readStream.format("lance").load(reading.uri))
+    assert Counter(flow.ids()) == Counter(pennon.dataset(reading.uri).to_table()["id"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"version": "1"}, "option version: a stream does not end at a version"),
+        ({"endingVersion": "1"}, "option endingversion: a stream does not end"),
+        ({"mergeOn": "id"}, "option mergeOn is for writeStream"),
+        ({"maxFilesPerTrigger": "0"}, "option maxfilespertrigger is a positive whole number"),
+    ],
+)
+def test_stream_source_refuses_options(
+    reading: Reading, options: dict[str, str], said: str
+) -> None:
+    with pytest.raises(Exception, match=said):
+        reading.run(**options)
+
+
+def test_batch_reads_and_writes_refuse_options_of_streams(spark: SparkSession, uri: str) -> None:
+    write(uri, [1])
+    with pytest.raises(Exception, match="option maxFilesPerTrigger is for readStream"):
+        spark.read.format("lance").option("maxFilesPerTrigger", "1").load(uri).collect()
+    rows = spark.range(1).withColumn("k", sf.lit("k"))
+    with pytest.raises(Exception, match="option mergeOn is for writeStream"):
+        rows.write.format("lance").mode("append").option("mergeOn", "id").save(uri)

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming import StreamingQuery
 
 import pennon
+from pennon.spark import LanceTable, upsert_batches
 
 SCHEMA = "id bigint, k string"
 
@@ -137,22 +138,44 @@ def test_stream_sink_complete_mode_writes_the_table_anew(flow: Flow) -> None:
     assert sorted((row["odd"], row["count"]) for row in found) == [(0, 2), (1, 4)]
 
 
-def test_stream_sink_merge_on_keys_upserts_each_batch(flow: Flow) -> None:
-    counts = flow.source().groupBy((sf.col("id") % 2).alias("odd")).count()
-    flow.run(counts, "update", mergeOn="odd")
-    drop(flow.inputs, [7])
-    flow.run(counts, "update", mergeOn="odd")
-    found = pennon.dataset(flow.uri).to_table().to_pylist()
-    assert sorted((row["odd"], row["count"]) for row in found) == [(0, 2), (1, 4)]
+def test_stream_sink_merge_on_keys_replaces_the_rows_that_have_them(flow: Flow) -> None:
+    flow.run(flow.source(), mergeOn="id")
+    drop(flow.inputs, [2, 3, 6])
+    changed = flow.source().withColumn("k", sf.lit("new"))
+    flow.run(changed, mergeOn="id")
+    found = {row["id"]: row["k"] for row in pennon.dataset(flow.uri).to_table().to_pylist()}
+    assert found == {1: "k1", 2: "new", 3: "new", 4: "k4", 5: "k5", 6: "new"}
     flow.forget_last_commit()
     version = pennon.dataset(flow.uri).version
-    flow.run(counts, "update", mergeOn="odd")
+    flow.run(changed, mergeOn="id")
+    assert pennon.dataset(flow.uri).version == version
+
+
+def test_stream_in_update_mode_upserts_each_batch_once(flow: Flow) -> None:
+    """Spark gives this mode to no sink in Python: `upsert_batches` is for ``foreachBatch``."""
+    counts = flow.source().groupBy((sf.col("id") % 2).alias("odd")).count()
+
+    def run() -> int:
+        writer = counts.writeStream.outputMode("update").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(flow.checkpoint))
+        finish(writer.foreachBatch(upsert_batches(flow.uri, on=["odd"])).start())
+        found = pennon.dataset(flow.uri)
+        rows = found.to_table().to_pylist()
+        assert len({row["odd"] for row in rows}) == len(rows)
+        return sum(row["count"] for row in rows)
+
+    assert run() == 5
+    drop(flow.inputs, [7])
+    assert run() == 6
+    version = pennon.dataset(flow.uri).version
+    flow.forget_last_commit()
+    assert run() == 6
     assert pennon.dataset(flow.uri).version == version
 
 
 def test_stream_sink_merge_on_refuses_a_batch_with_two_rows_of_one_key(flow: Flow) -> None:
     rows = flow.source().withColumn("k", sf.lit("same"))
-    with pytest.raises(Exception, match=r"3 rows of 1 different values of mergeOn \(k\)"):
+    with pytest.raises(Exception, match=r"\d rows of 1 different values of mergeOn \(k\)"):
         flow.run(rows, mergeOn="k")
 
 
@@ -168,6 +191,57 @@ def test_stream_sink_merge_on_refuses_a_batch_with_two_rows_of_one_key(flow: Flo
 def test_stream_sink_refuses_options(flow: Flow, options: dict[str, str], said: str) -> None:
     with pytest.raises(Exception, match=f"(?i){said}"):
         flow.run(flow.source(), **options)
+
+
+# --- batches that are numbered by their application ------------------------------------------------
+
+
+def test_batches_of_an_application_are_written_once(spark: SparkSession, uri: str) -> None:
+    rows = spark.range(3).withColumn("k", sf.lit("a"))
+
+    def numbered(version: int) -> Any:
+        return {"txn_app_id": "nightly", "txn_version": version}
+
+    assert pennon.spark.write(rows, uri, **numbered(0)) == 1
+    assert pennon.spark.write(rows, uri, "append", **numbered(1)) == 2
+    assert pennon.spark.write(rows, uri, "append", **numbered(1)) == 2
+    assert pennon.spark.write(rows, uri, "append", **numbered(0)) == 2
+    assert pennon.spark.write(rows, uri, "append", txn_app_id="other", txn_version=0) == 3
+    writer = rows.write.format("lance").mode("append").option("txnAppId", "nightly")
+    writer.option("txnVersion", "2").save(uri)
+    writer.option("txnVersion", "2").save(uri)
+    assert pennon.dataset(uri).count_rows() == 12
+    assert pennon.spark.write(rows, uri, "overwrite", **numbered(2)) == 4
+    assert pennon.spark.write(rows, uri, "overwrite", where="id < 9", **numbered(2)) == 4
+    assert pennon.spark.write(rows, uri, "overwrite", overwrite_by=["id"], **numbered(2)) == 4
+    assert pennon.spark.write(rows, uri, "overwrite", overwrite_by=["id"], **numbered(3)) == 5
+    assert pennon.dataset(uri).count_rows() == 3
+
+
+def test_changes_of_an_application_are_made_once(spark: SparkSession, uri: str) -> None:
+    write(uri, range(10))
+    table = LanceTable.forPath(spark, uri)
+
+    def affected(frame: DataFrame) -> int:
+        return int(frame.first()[0])  # type: ignore[index]
+
+    new = spark.createDataFrame([(3, "x"), (99, "y")], SCHEMA)
+    merge = table.alias("t").merge(new.alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    for expected in (2, 0):
+        assert affected(merge.execute(txnAppId="a", txnVersion=7)) == expected
+    for expected in (1, 0):
+        found = table.update("id = 99", {"k": "'z'"}, txnAppId="a", txnVersion=8)
+        assert affected(found) == expected
+    for expected in (11, 0):
+        assert affected(table.update(None, {"k": "'z'"}, txnAppId="a", txnVersion=9)) == expected
+    for expected in (5, 0):
+        assert affected(table.delete("id < 5", txnAppId="a", txnVersion=10)) == expected
+    for expected in (6, 0):
+        assert affected(table.delete(txnAppId="a", txnVersion=11)) == expected
+    assert pennon.dataset(uri).version == 6
+    with pytest.raises(ValueError, match="go together: give both, or none"):
+        table.delete(txnAppId="a")
 
 
 # --- the source ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pennon.spark.session import local_session as local_session
     from pennon.spark.source.data_source import LanceDataSource as LanceDataSource
     from pennon.spark.source.table_functions import register as register
+    from pennon.spark.table.batches import upsert_batches as upsert_batches
     from pennon.spark.table.functions import ingest as ingest
     from pennon.spark.table.functions import read as read
     from pennon.spark.table.functions import write as write
@@ -35,6 +36,7 @@ __all__ = [
     "local_session",
     "read",
     "register",
+    "upsert_batches",
     "view",
     "write",
 ]
@@ -49,6 +51,7 @@ _HOMES: Final = {
     "local_session": "pennon.spark.session",
     "read": "pennon.spark.table.functions",
     "register": "pennon.spark.source.table_functions",
+    "upsert_batches": "pennon.spark.table.batches",
     "view": "pennon.spark.table.views",
     "write": "pennon.spark.table.functions",
 }

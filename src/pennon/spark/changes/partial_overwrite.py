@@ -39,6 +39,7 @@ from pennon.spark.source.row_write import (
     accepted,
     commit_fragments,
 )
+from pennon.spark.stream_query import pass_over
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
 
@@ -57,6 +58,7 @@ def overwrite_where(df: DataFrame, options: WriteOptions, condition: Condition) 
     """
     plan = plan_replacement(options, df.schema)
     if plan.known_version is not None:
+        pass_over(df)
         return plan.known_version
     write = CheckedWrite(TableWrite(plan.write.task))
     written = run_on_rows(_tested(df, plan, condition), write)
@@ -117,6 +119,7 @@ def overwrite_keys(df: DataFrame, options: WriteOptions) -> int:
     """
     plan = plan_replacement(options, df.schema)
     if plan.known_version is not None:
+        pass_over(df)
         return plan.known_version
     names = key_columns(plan, options)
     written = run_on_rows(df, TableWrite(plan.write.task))

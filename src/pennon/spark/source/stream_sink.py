@@ -37,10 +37,9 @@ from pennon.spark.source.replaced_rows import (
 )
 from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
 from pennon.spark.source.write_task import plan_table_write
+from pennon.spark.stream_query import QUERY
 from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
-
-_QUERY = "sql.streaming.queryId"
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """Write the rows of one task (on an executor)."""
         context = TaskContext.get()
-        query = None if context is None else context.getLocalProperty(_QUERY)
+        query = None if context is None else context.getLocalProperty(QUERY)
         return BatchWritten(self._task.to_bytes(self._task.run(iterator)), query)
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:

@@ -33,6 +33,7 @@ from pennon.spark.source.options import (
 from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.source.write_task import plan_table_write
+from pennon.spark.stream_query import pass_over
 from pennon.table.app_versions import app_version
 from pennon.table.fragment import Fragment
 from pennon.table.versions import read_newest_if_any
@@ -201,6 +202,7 @@ def write(
 def _write_all(df: DataFrame, options: WriteOptions, mode: WriteMode) -> int:
     plan = plan_table_write(options, df.schema, mode)
     if plan.known_version is not None:
+        pass_over(df)
         return plan.known_version
 
     def widen(task: AlterTask) -> list[Fragment]:

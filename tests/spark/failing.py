@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
+    DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
@@ -27,6 +28,7 @@ from pennon.ops.rows.change_rows import ChangeTask
 from pennon.ops.rows.changed_wire import Changed
 from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.spark.source.data_source import LanceDataSource
+from pennon.spark.source.stream_sink import LanceStreamWriter, stream_writer
 from pennon.spark.source.writer import FragmentsWritten, LanceWriter
 
 
@@ -330,3 +332,58 @@ def _troubled(inner: Callable[..., Any], deed: str, folder: Path, after: int) ->
         return inner(where, Troubled(task, deed, str(folder), after), *others, **named)
 
     return run
+
+
+# --- a sink of streams that fails ------------------------------------------------------------------
+
+
+class FailingSink(LanceDataSource):
+    """The sink of streams, whose commits fail as a script says: a file with a word for each commit to come."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "failing_lance"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        options = {key: value for key, value in self.options.items() if key != "script"}
+        writer = stream_writer(options, schema, overwrite=overwrite)
+        return FailingWriter(writer, self.options["script"])
+
+
+class FailingWriter(DataSourceStreamArrowWriter):
+    """Passes on to another writer, and fails before or behind its commit."""
+
+    def __init__(self, inner: LanceStreamWriter, script: str) -> None:
+        self.inner, self.script = inner, script
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        found = self.inner.write(iterator)
+        if self._next(("task",)) == "task":
+            os._exit(9)
+        return found
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        word = self._next(("before", "after", "gone before", "gone after", "fine"))
+        if word.endswith("before"):
+            self._fail(word)
+        self.inner.commit(messages, batchId)
+        if word.endswith("after"):
+            self._fail(word)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        self.inner.abort(messages, batchId)
+
+    def _next(self, known: Sequence[str]) -> str:
+        """Take the first word of the script, if it is one of these."""
+        path = Path(self.script)
+        words = path.read_text().splitlines() if path.exists() else []
+        if not words or words[0] not in known:
+            return ""
+        path.write_text("\n".join(words[1:]))
+        return words[0]
+
+    def _fail(self, word: str) -> None:
+        if word.startswith("gone"):
+            os._exit(9)
+        message = f"the sink fails: {word} its commit"
+        raise OSError(message)

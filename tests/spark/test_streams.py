@@ -5,68 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import lance
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming import StreamingQuery
 
 import pennon
 from pennon.spark import LanceTable, upsert_batches
-
-SCHEMA = "id bigint, k string"
-
-
-def drop(inputs: Path, ids: Sequence[int]) -> None:
-    """Put a file with some rows into a folder that a stream reads."""
-    inputs.mkdir(exist_ok=True)
-    rows = pa.table({"id": pa.array(ids, pa.int64()), "k": [f"k{n}" for n in ids]})
-    number = len(list(inputs.iterdir()))
-    pq.write_table(rows, inputs / f".{number}.parquet")
-    (inputs / f".{number}.parquet").rename(inputs / f"{number}.parquet")
-
-
-class Flow:
-    """A folder of Parquet files, a stream from it into a table, and the stream's checkpoint."""
-
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.spark = spark
-        self.inputs = folder / "in"
-        self.checkpoint = folder / "checkpoint"
-        self.uri = str(folder / "t.lance")
-
-    def source(self) -> DataFrame:
-        """Return the stream of rows, one file a batch."""
-        reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1")
-        return reader.parquet(str(self.inputs))
-
-    def run(self, rows: DataFrame, mode: str = "append", **options: str) -> None:
-        """Write all that there is to the table."""
-        writer = rows.writeStream.format("lance").outputMode(mode).options(**options)
-        writer = writer.option("checkpointLocation", str(self.checkpoint))
-        finish(writer.trigger(availableNow=True).start(self.uri))
-
-    def forget_last_commit(self) -> None:
-        """Make Spark run the last batch again, as after a crash behind the table's commit."""
-        commits = sorted((self.checkpoint / "commits").glob("[0-9]*"), key=lambda at: int(at.name))
-        commits[-1].unlink()
-        commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
-
-    def ids(self) -> list[int]:
-        """Return the ids that the table has, sorted."""
-        return sorted(pennon.dataset(self.uri).to_table()["id"].to_pylist())
-
-
-def finish(query: StreamingQuery) -> None:
-    """Wait for the end of a query, and raise what it raised."""
-    query.awaitTermination(120)
-    assert not query.isActive
+from tests.spark.flows import SCHEMA, Flow, drop, finish, write
 
 
 @pytest.fixture
@@ -277,13 +227,6 @@ class Reading:
         return [json.loads(each.read_text().splitlines()[-1]) for each in files]
 
 
-def write(uri: str, ids: Sequence[int], **options: Any) -> None:
-    """Append rows, or make the table."""
-    mode = "append" if Path(uri).exists() else "create"
-    rows = pa.table({"id": pa.array(ids, pa.int64()), "k": [f"k{n}" for n in ids]})
-    pennon.write_dataset(rows, uri, mode=mode, **options)
-
-
 @pytest.fixture
 def reading(spark: SparkSession, tmp_path: Path) -> Reading:
     """A stream of a table with rows 0 to 9 in four fragments, row 4 deleted."""
@@ -306,7 +249,9 @@ def test_stream_source_gives_the_rows_and_then_what_is_appended(reading: Reading
     )
     assert reading.run() == [[20, 21, 22]]
     newest = pennon.dataset(reading.uri).version
-    assert reading.offsets()[-1] == {"version": newest + 1, "fragments": 0, "rows": 12}
+    began = {"version": 2, "fragments": 0, "snapshot": True}
+    expected = {"version": newest + 1, "fragments": 0, "rows": 12, "began": began}
+    assert reading.offsets()[-1] == expected
 
 
 @pytest.mark.parametrize(
@@ -328,6 +273,19 @@ def test_stream_source_keeps_to_limits_of_fragments_rows_and_bytes(
     assert found == expected
     assert reading.offsets()[0]["version"] == snapshot
     assert reading.offsets()[0]["snapshot"]
+
+
+def test_stream_source_gives_the_same_rows_in_a_first_batch_that_is_run_again(
+    reading: Reading,
+) -> None:
+    """Spark does not keep where a query began."""
+    assert reading.run(maxFilesPerTrigger="2")[0] == [0, 1, 2, 3, 5]
+    for pattern in ("commits/*", "commits/.*", "offsets/[1-9]*", "offsets/.[1-9]*"):
+        for each in (reading.folder / "reading").glob(pattern):
+            each.unlink()
+    write(reading.uri, [20])
+    pennon.dataset(reading.uri).optimize.compact_files()
+    assert reading.run(maxFilesPerTrigger="2") == [[0, 1, 2, 3, 5], [6, 7, 8, 9], [20]]
 
 
 def test_stream_source_begins_at_a_version_a_tag_a_time_or_the_end(reading: Reading) -> None:

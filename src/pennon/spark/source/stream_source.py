@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
+from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
 from pennon.scan.changes.columns import change_columns
 from pennon.scan.changes.stream import (
@@ -49,6 +50,8 @@ from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 from pennon.table.versions import list_locations
 
 Offset: TypeAlias = dict[str, Any]
+_INITIAL, _BEGAN = "initial", "began"
+"""In an offset: it is where a query begins; and where the query began."""
 
 
 @dataclass(frozen=True)
@@ -145,23 +148,30 @@ class LanceStreamReader(ds.DataSourceStreamReader):
             blobs_as_bytes=True,
         )
 
+    @cached_property
+    def _began(self) -> Position:
+        """Return where a new query begins, by the table as it was when this was made."""
+        return self._options.start(self._snapshot)
+
     def initialOffset(self) -> Offset:
         """Return where a new query begins."""
-        return self._offset(self._options.start(self._snapshot))
-
-    def _offset(self, at: Position, before: Offset | None = None, rows: int = 0) -> Offset:
-        """Return a position as an offset, which counts the rows of all batches."""
-        return {**at.to_json(), "rows": rows + int((before or {}).get("rows", 0))}
+        return {**self._began.to_json(), _INITIAL: True}
 
     def _after(self, start: Offset, newest: int, limits: StreamLimits = NO_LIMITS) -> Offset:
-        """Return where a batch ends that begins at an offset."""
+        """Return where a batch ends that begins at an offset; it counts the rows of all batches."""
         at = Position.from_json(start)
         end, amount = self._stream.advance(at, newest, limits)
-        return start if end == at else self._offset(end, start, amount.rows)
+        if end == at:
+            return start
+        began = at.to_json() if start.get(_INITIAL) else start.get(_BEGAN)
+        found = {**end.to_json(), "rows": int(start.get("rows", 0)) + amount.rows}
+        return found if began is None else {**found, _BEGAN: began}
 
     def partitions(self, start: Offset, end: Offset) -> list[ds.InputPartition]:
         """Return what tasks read between two offsets."""
-        parts = self._stream.parts(Position.from_json(start), Position.from_json(end))
+        # Spark does not keep the first offset: a first batch that is run again asks for a new one.
+        begin = end.get(_BEGAN, start) if start.get(_INITIAL) else start
+        parts = self._stream.parts(Position.from_json(begin), Position.from_json(end))
         if self._options.rules.shows_changes:
             most = self._options.table.max_partition_bytes
             return [
@@ -212,7 +222,8 @@ class UnlimitedStreamReader(LanceStreamReader):
 
     def latestOffset(self) -> Offset:  # type: ignore[override]  # the way of Spark 4.1
         """Return the end of the table."""
-        return Position(self._stream.newest() + 1).to_json()
+        end = Position(self._stream.newest() + 1)
+        return {**end.to_json(), _BEGAN: self._began.to_json()}
 
 
 def _shown(snapshot: Snapshot, columns: pa.Schema, condition: str | None) -> Schema:

@@ -201,6 +201,43 @@ def check(uri: str, seed: int) -> None:
             assert not kinds["insert"], where
 
 
+def check_net(uri: str, seed: int) -> None:
+    """Check the net changes between two versions of a history with stable row ids."""
+    history = History(uri, seed, stable=True)
+    history.run(history.random.randrange(4, 12))
+    newest = pennon.dataset(uri).version
+    begin, end = sorted(history.random.sample(range(newest + 1), 2))
+    found = pennon.dataset(uri).changes(begin, end, columns=COLUMNS, net=True).read_all()
+    sides = [by_id(uri, version) if version else {} for version in (begin, end)]
+    old, new = sides
+    names = ("insert", "delete", "update_preimage", "update_postimage")
+    kinds = {name: rows_of(found.filter(pc.equal(found["_change_type"], name))) for name in names}
+    where = f"seed {seed}, {begin} to {end}: {history.steps}"
+    assert kinds["insert"] == Counter(new[row] for row in new.keys() - old.keys()), where
+    assert kinds["delete"] == Counter(old[row] for row in old.keys() - new.keys()), where
+    both = old.keys() & new.keys()
+    changed = [row for row in both if old[row] != new[row]]
+    before, after = Counter(old[row] for row in changed), Counter(new[row] for row in changed)
+    same = kinds["update_preimage"] - before
+    assert same == kinds["update_postimage"] - after, where  # updated, to the values that they had
+    assert kinds["update_preimage"] - same == before, where
+    assert kinds["update_postimage"] - same == after, where
+
+
+def by_id(uri: str, version: int) -> dict[int, str]:
+    """Return the rows of a version by their ids."""
+    rows = pennon.dataset(uri, version=version).to_table(columns=COLUMNS, with_row_id=True)
+    shown = map(repr, rows.select(COLUMNS).to_pylist())
+    return dict(zip(rows["_rowid"].to_pylist(), shown, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_net_changes_of_random_histories_equal_the_difference_of_two_versions(
+    tmp_path: Path, seed: int
+) -> None:
+    check_net(str(tmp_path / "t"), seed)
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_change_feed_of_random_histories_equals_the_rows_of_versions(
     tmp_path: Path, seed: int

@@ -271,6 +271,7 @@ class DatasetVersions(DatasetBase):
         end_version: int | None = None,
         *,
         columns: Sequence[str] | None = None,
+        net: bool = False,
     ) -> pa.RecordBatchReader:
         """Return the rows that each version after ``begin_version`` inserted, updated and deleted.
 
@@ -283,6 +284,9 @@ class DatasetVersions(DatasetBase):
         - ``_commit_version`` and ``_commit_timestamp``, of the version that made the change.
 
         Compactions, clusterings and new or dropped columns change no rows.  Only fragments that differ are read.
+
+        ``net``: of a row that several versions changed only what came of it, as a change that ``end_version`` made.  It
+        needs stable row ids if a version moved rows (UnsupportedError).
 
         Raises NotFoundError for a version that was cleaned up, SchemaMismatchError if a column had a type whose values
         do not fit the one that it has now.
@@ -302,7 +306,7 @@ class DatasetVersions(DatasetBase):
         if columns is not None:
             shown = project(shown, columns)
         end = self.version if end_version is None else end_version
-        feed = ChangeFeed(here, begin_version, end, shown)
+        feed = ChangeFeed(here, begin_version, end, shown, net=net)
         return pa.RecordBatchReader.from_batches(feed.schema, feed.batches())
 
 

@@ -24,7 +24,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.changes.columns import ChangeType, change_columns
 from pennon.scan.changes.values_differ import differing_rows
 from pennon.scan.changes.version_rows import NO_ROWS, History, RowsById, VersionRows, showing
@@ -43,7 +43,8 @@ from pennon.table.transaction_wire import find_transaction
 class ChangeFeed:
     """The changes of the versions after ``begin``, up to ``end``, shown with the columns of ``shown``.
 
-    With ``begin`` 0 all rows of the first version were inserted.
+    With ``begin`` 0 all rows of the first version were inserted.  ``net``: of a row that several versions changed only
+    what came of it is told, as a change that ``end`` made.
     """
 
     snapshot: Snapshot
@@ -51,6 +52,7 @@ class ChangeFeed:
     end: int
     shown: Schema
     blobs_as_bytes: bool = False
+    net: bool = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -62,12 +64,16 @@ class ChangeFeed:
     def versions(self) -> Iterator[VersionChange]:
         """Yield the changes of each version that made any.
 
-        Raises ArgumentError if the versions are not in order, NotFoundError for one that was cleaned up or never made.
+        Raises ArgumentError if the versions are not in order, NotFoundError for one that was cleaned up or never made,
+        UnsupportedError for the net changes of a table without stable row ids, if a version moved rows.
         """
         if not 0 <= self.begin <= self.end:
             message = f"changes go from an older version to a newer one, not from {self.begin} to {self.end}"
             raise ArgumentError(message)
         history = History(self.snapshot, self.shown, blobs_as_bytes=self.blobs_as_bytes)
+        if self.net:
+            yield from self._net(history)
+            return
         before: Snapshot | None = None
         for version in map(DatasetVersion, range(max(self.begin, 1), self.end + 1)):
             after = history.version(version)
@@ -76,6 +82,25 @@ class ChangeFeed:
                 if change.fragments:
                     yield change
             before = after
+
+    def _net(self, history: History) -> Iterator[VersionChange]:
+        """Yield what the last version differs in from the first one, if it does."""
+        if self.begin == self.end:
+            return
+        after = history.version(DatasetVersion(self.end))
+        before = history.version(DatasetVersion(self.begin)) if self.begin else None
+        if not after.manifest.has_stable_row_ids:
+            for number in range(self.begin + 1, self.end + 1):
+                if isinstance(operation_of(history.version(DatasetVersion(number))), Rewrite):
+                    message = (
+                        f"version {number} moved rows (compaction or clustering), and the table has no stable row ids that "
+                        f"tell them again: ask for the net changes up to {number - 1}, and for those after {number}"
+                    )
+                    raise UnsupportedError(message)
+        old = None if before is None else before.manifest
+        fragments = tuple(_net_fragments(old, after.manifest))
+        if fragments:
+            yield VersionChange.of(before, after, fragments, history)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the changes, version by version; raises as `versions`."""
@@ -112,7 +137,17 @@ class VersionChange:
     @classmethod
     def between(cls, before: Snapshot | None, after: Snapshot, history: History) -> VersionChange:
         """Compare two versions that follow one another; no data file is opened."""
-        fragments = tuple(_compared(before, after))
+        return cls.of(before, after, tuple(_compared(before, after)), history)
+
+    @classmethod
+    def of(
+        cls,
+        before: Snapshot | None,
+        after: Snapshot,
+        fragments: tuple[FragmentChange, ...],
+        history: History,
+    ) -> VersionChange:
+        """Return the changes of some fragments."""
         if not fragments:
             return cls(None, VersionRows(after, history.columns_of(after)), ())
         old = None if before is None else VersionRows(before, history.columns_of(before))
@@ -287,6 +322,25 @@ def _other_fragments(before: Manifest, after: Manifest) -> Iterator[FragmentChan
             yield FragmentChange(same, fragment, written)
     for fragment in old.values():
         yield FragmentChange(fragment, None)
+
+
+def _net_fragments(before: Manifest | None, after: Manifest) -> Iterator[FragmentChange]:
+    """Yield the fragments that differ in two versions that may be far apart.
+
+    An overwrite gives ids anew: a fragment is the same if it has a file that it had.
+    """
+    if before is None:
+        yield from (FragmentChange(None, each) for each in after.fragments)
+        return
+    old = {each.id: {file.path for file in each.files} for each in before.fragments}
+    for change in _other_fragments(before, after):
+        one, other = change.before, change.after
+        is_same = one is None or other is None
+        is_same = is_same or any(file.path in old[one.id] for file in other.files)
+        if is_same:
+            yield change
+        else:
+            yield from (FragmentChange(one, None), FragmentChange(None, other))
 
 
 def _written(

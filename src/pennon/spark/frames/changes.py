@@ -40,12 +40,14 @@ def change_frame(
     snapshot: Snapshot,
     versions: tuple[int, int],
     columns: Sequence[str] | None,
+    *,
+    net: bool,
 ) -> DataFrame:
-    """Return the changes after one version, up to another, with some columns, or all."""
+    """Return the changes after one version, up to another, with some columns, or all; or the ``net`` changes."""
     chosen = None if columns is None else tuple(columns)
     options = ReadOptions(snapshot.store.uri, columns=chosen, changes=ChangeRange(*versions))
     schema = shown_schema(arrow_schema_of(snapshot), options)
-    partitions = tuple(plan_changes(snapshot, schema.names, versions))
+    partitions = tuple(plan_changes(snapshot, schema.names, versions, net=net))
     if not partitions:
         return spark.createDataFrame([], schema)
     numbers = numbers_up_to(spark, len(partitions), sum(each.most_rows for each in partitions))

@@ -54,8 +54,12 @@ def plan_changes(
     columns: Sequence[str],
     versions: tuple[int, int],
     max_partition_bytes: int = DEFAULT_PARTITION_BYTES,
+    *,
+    net: bool = False,
 ) -> list[ChangePartition]:
     """Return what tasks read of the changes after one version, up to another; columns of changes are passed over.
+
+    ``net``: see `pennon.scan.changes.feed.ChangeFeed`.
 
     Raises ArgumentError for a column that the table does not have, NotFoundError for a version that is not there.
     """
@@ -68,7 +72,7 @@ def plan_changes(
         message = f"no column {missing[0]!r}; there are {', '.join(own)}"
         raise ArgumentError(message)
     shown = Schema(tuple(own[name] for name in names), schema.metadata)
-    feed = ChangeFeed(snapshot, *versions, shown, blobs_as_bytes=True)
+    feed = ChangeFeed(snapshot, *versions, shown, blobs_as_bytes=True, net=net)
     return [
         ChangePartition(version.travelling(), some)
         for version in feed.versions()
@@ -90,7 +94,11 @@ class ChangeReader(ds.DataSourceReader):
         columns = arrow_schema(schema)
         first, last = version_range(snapshot, changes)
         partitions = plan_changes(
-            snapshot, columns.names, (first - 1, last), options.max_partition_bytes
+            snapshot,
+            columns.names,
+            (first - 1, last),
+            options.max_partition_bytes,
+            net=changes.net,
         )
         return cls(columns, partitions)
 

@@ -34,6 +34,7 @@ READ_KEYS = (
     "endingVersion",
     "startingTimestamp",
     "endingTimestamp",
+    "netChanges",
 )
 STREAM_READ_KEYS = (
     "filter",
@@ -92,10 +93,14 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRange:
-    """The versions whose changes a feed has, both ends among them: by number or by time; no end is the newest."""
+    """The versions whose changes a feed has, both ends among them: by number or by time; no end is the newest.
+
+    ``net``: of rows that several versions changed only what came of them.
+    """
 
     first: int | datetime
     last: int | datetime | None = None
+    net: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +173,10 @@ def _changes(given: Mapping[str, str]) -> ChangeRange | None:
     """Return the versions of the change feed that options ask for; Delta has the same options."""
     first = _version_or_moment(given, "starting")
     last = _version_or_moment(given, "ending")
+    net = flag(given, "netchanges")
     if not flag(given, "readchangefeed"):
-        if first is not None or last is not None:
-            message = (
-                "startingVersion, endingVersion and their timestamps are for readChangeFeed=true"
-            )
+        if first is not None or last is not None or net:
+            message = "startingVersion, endingVersion, their timestamps and netChanges are for readChangeFeed=true"
             raise ArgumentError(message)
         return None
     if first is None:
@@ -184,7 +188,7 @@ def _changes(given: Mapping[str, str]) -> ChangeRange | None:
     if pins:
         message = f"a change feed ends at endingVersion or endingTimestamp, not at {pins[0]}"
         raise ArgumentError(message)
-    return ChangeRange(first, last)
+    return ChangeRange(first, last, net)
 
 
 def _version_or_moment(given: Mapping[str, str], which: str) -> int | datetime | None:

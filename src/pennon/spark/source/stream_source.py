@@ -78,11 +78,13 @@ class StreamOptions:
         given = known_options(options)
         check_not_of_stream(given, STREAM_WRITE_KEYS, "writeStream")
         pins = ("version", "versionasof", "tag", "asof", "timestampasof")
-        wrong = [key for key in (*pins, "endingversion", "endingtimestamp") if key in given]
+        wrong = [
+            key for key in (*pins, "endingversion", "endingtimestamp", "netchanges") if key in given
+        ]
         if wrong:
             message = (
-                f"option {wrong[0]}: a stream does not end at a version, and it begins at startingVersion or "
-                "startingTimestamp"
+                f"option {wrong[0]}: a stream does not end at a version, it shows each change, and it begins at "
+                "startingVersion or startingTimestamp"
             )
             raise ArgumentError(message)
         rules = StreamRules(

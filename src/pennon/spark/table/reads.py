@@ -116,6 +116,7 @@ class TableReads:
         end_version: int | None = None,
         *,
         columns: Sequence[str] | None = None,
+        net: bool = False,
     ) -> DataFrame:
         """Return the rows that each version after ``begin_version``, up to ``end_version``, changed.
 
@@ -129,7 +130,7 @@ class TableReads:
         """
         snapshot = self.snapshot()
         end = int(snapshot.manifest.version) if end_version is None else end_version
-        return change_frame(self.spark, snapshot, (begin_version, end), columns)
+        return change_frame(self.spark, snapshot, (begin_version, end), columns, net=net)
 
     def takeRows(
         self: TableHandle,

@@ -1,7 +1,8 @@
-"""All code blocks of docs/spark.md and of README's part about Spark run."""
+"""All code blocks of docs/spark.md, docs/streams.md and of README's part about Spark run."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,13 @@ def test_the_blocks_of_the_page_of_spark_run(
         elif block.language == "sql":
             spark.sql(text)
     assert spark.table("prices").columns[:3] == ["id", "day", "price"]
+
+
+def test_the_blocks_of_the_page_of_streams_run(spark: SparkSession, tmp_path: Path) -> None:
+    names: dict[str, Any] = {"spark": spark}
+    for block in blocks(ROOT / "docs" / "streams.md", "python"):
+        text = re.sub(r'"(\w+\.lance|\w+-checkpoint)"', rf'"{tmp_path}/\1"', block.text)
+        run(type(block)(block.page, block.language, text, block.line), names)
 
 
 def test_the_blocks_of_the_readme_about_spark_run(

@@ -47,6 +47,10 @@ demo: setup ## real flights through Spark into Lance tables: write, query, appen
 demo-pipeline: setup ## a day of a table's life on Spark: ingest, merge, correct, backfill, compact, diff
 	@$(PY) demo/pipeline.py
 
+.PHONY: demo-stream
+demo-stream: setup ## streams of flights that are killed twice, compacted tables, each flight counted once
+	@$(PY) demo/stream.py
+
 .PHONY: demo-search
 demo-search: setup ## texts and vectors, indexed on Spark, searched by vector, by words and by both
 	@$(PY) demo/search.py

@@ -236,7 +236,7 @@ def reading(spark: SparkSession, tmp_path: Path) -> Reading:
     return Reading(spark, uri, tmp_path)
 
 
-def test_stream_source_gives_the_rows_and_then_what_is_appended(reading: Reading) -> None:
+def test_stream_source_gives_the_rows_and_then_appended_rows(reading: Reading) -> None:
     assert reading.run() == [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
     assert reading.run() == []
     write(reading.uri, [20, 21])
@@ -318,7 +318,7 @@ def test_stream_source_refuses_a_version_that_changes_rows(reading: Reading) -> 
     assert reading.run(skipChangeCommits="true") == [[20, 21]]
 
 
-def test_stream_source_says_which_version_was_cleaned_up(reading: Reading) -> None:
+def test_stream_source_names_a_version_that_was_cleaned_up(reading: Reading) -> None:
     reading.run()
     for number in range(20, 25):
         write(reading.uri, [number])
@@ -328,7 +328,7 @@ def test_stream_source_says_which_version_was_cleaned_up(reading: Reading) -> No
         reading.run()
 
 
-def test_stream_source_says_that_a_column_was_dropped_while_it_runs(reading: Reading) -> None:
+def test_stream_source_goes_on_behind_a_dropped_column(reading: Reading) -> None:
     """A query that starts anew shows the columns of then."""
     reading.run()
     write(reading.uri, [20])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_table_transaction
 from pennon.errors import ArgumentError, NotFoundError
+from pennon.scan.changes.feed import ChangeFeed
 from pennon.scan.changes.row_versions import (
     ROW_ID,
     VersionRange,
@@ -21,6 +23,7 @@ from pennon.scan.changes.row_versions import (
 )
 from pennon.scan.plan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.project import project
 from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import read_manifest
 
@@ -67,6 +70,17 @@ class DatasetDelta:
             message = "Must specify compared_against, or both begin_version and end_version"
             raise ArgumentError(message)
         return cls(dataset, begin_version, end_version)
+
+    def read_changes(
+        self, columns: Sequence[str] | None, *, net: bool = False
+    ) -> pa.RecordBatchReader:
+        """Return the changes of rows; see `pennon.LanceDataset.changes`."""
+        here = self.dataset.snapshot
+        shown = here.manifest.schema
+        if columns is not None:
+            shown = project(shown, columns)
+        feed = ChangeFeed(here, self.begin, self.end, shown, net=net)
+        return pa.RecordBatchReader.from_batches(feed.schema, feed.batches())
 
     def list_transactions(self) -> list[Transaction]:
         """Return the transactions of the versions, oldest first, of all that kept theirs.

@@ -61,8 +61,7 @@ def dataset(
     3
     """
     check_imports_work()
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
-
+    opened = _dataset_class()
     refuse(unsupported, dataset)
     if uri is None:
         message = "a table needs a uri"
@@ -70,7 +69,7 @@ def dataset(
     if version is None and asof is not None:
         store = open_store(uri, storage_options, trusted_bases)
         version = version_as_of(store, parse_time(asof))
-    return LanceDataset(
+    return opened(
         uri,
         version,
         index_cache_size=index_cache_size,
@@ -180,7 +179,7 @@ def write_dataset(
     (2, 4)
     """
     check_imports_work()
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
+    opened = _dataset_class()
     from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 
     refuse(unsupported, write_dataset)
@@ -189,6 +188,12 @@ def write_dataset(
         raise ArgumentError(message)
     options = WriteOptions.among(locals())
     snapshot = write_version(data_obj, uri, schema, options)
-    if isinstance(uri, LanceDataset):
-        return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
-    return LanceDataset.of_snapshot(os.fspath(uri), snapshot, storage_options)
+    if isinstance(uri, opened):
+        return opened.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
+    return opened.of_snapshot(os.fspath(uri), snapshot, storage_options)
+
+
+def _dataset_class() -> type[LanceDataset]:
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
+
+    return LanceDataset

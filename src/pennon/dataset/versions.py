@@ -14,7 +14,6 @@ from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import DatasetBasePath
 from pennon.dataset.refs import Branches, Reference, Tags
 from pennon.io import open_store
-from pennon.schema.project import project
 from pennon.table.manifest import Summary
 from pennon.table.versions import list_locations, list_versions, read_manifest
 
@@ -299,15 +298,9 @@ class DatasetVersions(DatasetBase):
         >>> changes.select(["id", "_change_type", "_commit_version"]).to_pylist()[0]
         {'id': 2, '_change_type': 'update_preimage', '_commit_version': 2}
         """
-        from pennon.scan.changes.feed import ChangeFeed  # noqa: PLC0415 - saves queries at open
-
-        here = self._snapshot
-        shown = here.manifest.schema
-        if columns is not None:
-            shown = project(shown, columns)
         end = self.version if end_version is None else end_version
-        feed = ChangeFeed(here, begin_version, end, shown, net=net)
-        return pa.RecordBatchReader.from_batches(feed.schema, feed.batches())
+        delta = self.delta(begin_version=begin_version, end_version=end)
+        return delta.read_changes(columns, net=net)
 
 
 def _describe(summary: Summary) -> Version:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pennon.scan.snapshot import Snapshot
-    from pennon.table.app_versions import AppVersion
+    from pennon.table.transaction import AppVersion
 
 R = TypeVar("R")
 
@@ -53,7 +53,7 @@ def once(app: AppVersion | None, snapshot: Snapshot, change: Callable[[], R], no
     """Return what a change gives; ``nothing`` if an application has committed this batch, or a later one."""
     if app is None:
         return change()
-    if app.is_in(snapshot.manifest):
+    if app.is_in(snapshot.manifest.config):
         return nothing
     try:
         return change()

@@ -17,7 +17,6 @@ from pyspark.sql import types as st
 
 from pennon.errors import FormatError, NotFoundError
 from pennon.scan.snapshot import Snapshot
-from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
@@ -32,7 +31,7 @@ from pennon.table.operations import (
     Update,
     operation_name,
 )
-from pennon.table.transaction import Transaction
+from pennon.table.transaction import AppVersion, Transaction
 from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import list_locations, read_manifest_at
 

@@ -335,9 +335,7 @@ def _net_fragments(before: Manifest | None, after: Manifest) -> Iterator[Fragmen
     old = {each.id: {file.path for file in each.files} for each in before.fragments}
     for change in _other_fragments(before, after):
         one, other = change.before, change.after
-        is_same = one is None or other is None
-        is_same = is_same or any(file.path in old[one.id] for file in other.files)
-        if is_same:
+        if one is None or other is None or any(file.path in old[one.id] for file in other.files):
             yield change
         else:
             yield from (FragmentChange(one, None), FragmentChange(None, other))

@@ -118,7 +118,7 @@ NO_LIMITS: Final = StreamLimits()
 
 @dataclass(frozen=True, slots=True)
 class StreamRules:
-    """What a stream does about versions that delete or update rows.
+    """The rules of a stream for versions that delete or update rows.
 
     ``shows_changes``: it shows them.  ``ignore_deletes``: one that only deletes rows is passed over;
     ``skip_changes``: so is any.  Else such a version is refused.

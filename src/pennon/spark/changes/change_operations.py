@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pennon.scan.snapshot import Snapshot
     from pennon.spark.changes.merge_keys import KeyedMerge
     from pennon.spark.source.evolution import Evolution
-    from pennon.table.app_versions import AppVersion
+    from pennon.table.transaction import AppVersion
 
 _METRICS: Final = (
     "numAddedFiles",

@@ -30,9 +30,9 @@ from pennon.spark.history import HistoryEntry
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.source.conditions import Condition, look_aside
 from pennon.spark.task_errors import typed_errors
-from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
+from pennon.table.transaction import AppVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -88,7 +88,7 @@ class LanceDataSource(ds.DataSource):
 
     def streamReader(self, schema: StructType) -> ds.DataSourceStreamReader:
         """Return a reader of a table as a stream, with the columns of ``schema``."""
-        from pennon.spark.source.stream_source import stream_reader  # saves what few queries need
+        from pennon.spark.source.stream_limits import stream_reader  # saves what few queries need
 
         return stream_reader(self.options, schema)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.spark.moments import parse_moment
-from pennon.table.app_versions import AppVersion
+from pennon.table.transaction import AppVersion
 
 STORAGE_PREFIX = "storage."
 READ_KEYS = (

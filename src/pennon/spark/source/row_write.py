@@ -25,11 +25,11 @@ from pennon.ops.write import (
 )
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
-from pennon.table.app_versions import AppVersion
 from pennon.table.commit.options import CommitPolicy
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.manifest import Manifest
+from pennon.table.transaction import AppVersion
 from pennon.table.versions import latest_version
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class TablePlan:
     def known_version(self) -> int | None:
         """Return the version that was planned on if the application has committed this batch, or a later one."""
         base = self.base
-        is_known = self.app is not None and base is not None and self.app.is_in(base)
+        is_known = self.app is not None and base is not None and self.app.is_in(base.config)
         return int(base.version) if base is not None and is_known else None
 
     def once(self, commit: Callable[[], int]) -> int:

@@ -38,8 +38,8 @@ from pennon.spark.source.replaced_rows import (
 from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.stream_query import QUERY
-from pennon.table.app_versions import AppVersion
 from pennon.table.fragment import Fragment
+from pennon.table.transaction import AppVersion
 
 
 @dataclass(frozen=True)

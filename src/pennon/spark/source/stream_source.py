@@ -32,7 +32,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.spark.source.change_reader import ChangePartition, first_since, packed, read_changes
-from pennon.spark.source.data_source import LancePartition
 from pennon.spark.source.options import (
     STREAM_WRITE_KEYS,
     ReadOptions,
@@ -44,7 +43,7 @@ from pennon.spark.source.options import (
     parse_shown_options,
     positive,
 )
-from pennon.spark.source.partitions import Parallelism, pack_tasks
+from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks
 from pennon.spark.source.scan_task import TableScan, open_snapshot, plan_table_scan, snapshot_of
 from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 from pennon.table.versions import list_locations
@@ -59,7 +58,7 @@ class RowsPartition(ds.InputPartition):
     """The rows that one task of a stream reads, and how."""
 
     scan: TableScan
-    partition: LancePartition
+    tasks: Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +118,6 @@ class StreamOptions:
             return Position(positive(self.given, key) or 1)
         tagged = open_snapshot(self.table.uri, self.table.storage_options, text)
         return Position(int(tagged.manifest.version))
-
-
-def stream_reader(options: Mapping[str, str], schema: StructType) -> ds.DataSourceStreamReader:
-    """Return the reader of a stream, with the limits that this Spark knows."""
-    parsed = StreamOptions.parse(options)
-    if _HAS_LIMITS:
-        from pennon.spark.source.stream_limits import LimitedStreamReader  # not below Spark 4.2
-
-        return LimitedStreamReader(parsed, schema)
-    return UnlimitedStreamReader(parsed, schema)
-
-
-_HAS_LIMITS = hasattr(ds.DataSourceStreamReader, "getDefaultReadLimit")
 
 
 class LanceStreamReader(ds.DataSourceStreamReader):
@@ -198,7 +184,7 @@ class LanceStreamReader(ds.DataSourceStreamReader):
             tasks = [task for part in some for task in _tasks(part)]
             if tasks:
                 for packed_tasks in pack_tasks(tasks, most, Parallelism.unknown()):
-                    yield RowsPartition(scan, LancePartition(packed_tasks))
+                    yield RowsPartition(scan, packed_tasks)
 
     def _scan(self, rows: VersionRows) -> TableScan:
         snapshot = showing(rows.travelling().snapshot, rows.columns.read)
@@ -210,7 +196,7 @@ class LanceStreamReader(ds.DataSourceStreamReader):
         if isinstance(partition, ChangePartition):
             yield from read_changes(partition, self._columns)
         elif isinstance(partition, RowsPartition):
-            for batch in partition.scan.read(partition.partition.tasks):
+            for batch in partition.scan.read(partition.tasks):
                 if batch.num_rows:
                     yield batch
 

@@ -23,6 +23,7 @@ def upsert_batches(
     on: Sequence[str],
     *,
     app: str | None = None,
+    enable_stable_row_ids: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that merges each batch into a table by key columns, once.
@@ -32,7 +33,8 @@ def upsert_batches(
     ``update`` needs, which Spark gives to no sink in Python.
 
     ``app`` names the query, so that a batch that is run again is not merged again; by default its id does, which a
-    session of Connect cannot tell.  Raises MatchError for a batch with two rows of one key.
+    session of Connect cannot tell.  ``enable_stable_row_ids`` counts when the table is made: its changes show updates then.
+    Raises MatchError for a batch with two rows of one key.
 
     >>> counts = spark.readStream.format("lance").load(path).groupBy("key").count()
     >>> writer = counts.writeStream.outputMode("update").option("checkpointLocation", path + ".checkpoint")
@@ -44,7 +46,7 @@ def upsert_batches(
     if not on or isinstance(on, str):
         message = f"on is a list of the key columns, not {on!r}"
         raise ArgumentError(message)
-    return _UpsertBatches(uri, tuple(on), app, dict(storage_options or {}))
+    return _UpsertBatches(uri, tuple(on), app, enable_stable_row_ids, dict(storage_options or {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class _UpsertBatches:
     uri: str
     on: tuple[str, ...]
     app: str | None
+    stable_row_ids: bool
     storage_options: Mapping[str, str] = field(repr=False)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
@@ -64,7 +67,14 @@ class _UpsertBatches:
             raise ArgumentError(message)
         options = dict(self.storage_options)
         if read_newest_if_any(open_store(self.uri, options or None)) is None:
-            write(batch, self.uri, txn_app_id=app, txn_version=number, storage_options=options)
+            write(
+                batch,
+                self.uri,
+                enable_stable_row_ids=self.stable_row_ids,
+                txn_app_id=app,
+                txn_version=number,
+                storage_options=options,
+            )
             return
         table = LanceTable.forPath(batch.sparkSession, self.uri, options)
         same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in self.on)

@@ -34,8 +34,8 @@ from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.stream_query import pass_over
-from pennon.table.app_versions import app_version
 from pennon.table.fragment import Fragment
+from pennon.table.transaction import app_version
 from pennon.table.versions import read_newest_if_any
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ each call sees the newest one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
@@ -20,20 +20,13 @@ from pennon.io import open_store
 from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
-from pennon.spark.changes.change_operations import delete_rows, update_rows
-from pennon.spark.changes.merge_clauses import Merge
-from pennon.spark.conflicts import once, with_conflict_retries
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
 from pennon.spark.source.conditions import (
-    Condition,
-    check_condition,
     check_flag,
     check_kind,
     check_properties,
-    check_values,
-    system_columns_named,
 )
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import open_snapshot
@@ -42,24 +35,28 @@ from pennon.spark.table.column_methods import ColumnMethods
 from pennon.spark.table.delta_methods import DeltaMethods
 from pennon.spark.table.functions import write
 from pennon.spark.table.index_methods import IndexMethods
-from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame
+from pennon.spark.table.merge_builder import count_frame
 from pennon.spark.table.operations import clone, clone_over
 from pennon.spark.table.reads import TableReads
 from pennon.spark.table.ref_methods import RefMethods
+from pennon.spark.table.row_methods import RowMethods
 from pennon.spark.table.search_methods import SearchMethods
 from pennon.spark.table.upkeep_methods import UpkeepMethods, file_sizes
-from pennon.table.app_versions import AppVersion, app_version
 from pennon.table.versions import read_manifest, read_newest_if_any, version_as_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 _PARQUET = re.compile(r"parquet\.`(.+)`", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class LanceTable(
-    TableReads, SearchMethods, ColumnMethods, IndexMethods, UpkeepMethods, RefMethods, DeltaMethods
+    TableReads,
+    RowMethods,
+    SearchMethods,
+    ColumnMethods,
+    IndexMethods,
+    UpkeepMethods,
+    RefMethods,
+    DeltaMethods,
 ):
     """A Lance table on Spark, with the names of Delta's ``DeltaTable``.
 
@@ -141,96 +138,6 @@ class LanceTable(
         """
         rows = frame_of(self.spark, self.snapshot(), ReadOptions(uri=self.uri))
         return rows if self.alias_name is None else rows.alias(self.alias_name)
-
-    # --- rows -----------------------------------------------------------------------------------------
-
-    def delete(
-        self,
-        condition: Condition | None = None,
-        *,
-        txnAppId: str | None = None,
-        txnVersion: int | None = None,
-    ) -> DataFrame:
-        """Delete the rows for which a condition is true, or all; return the number of deleted rows.
-
-        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once (`pennon.spark.write`).
-
-        >>> table.delete("value > 1").first()
-        Row(num_affected_rows=2)
-        """
-        if condition is not None:
-            check_condition(condition)
-        app = app_version(txnAppId, txnVersion)
-        rows = self._with_retries(
-            lambda now: delete_rows(self.spark, now, condition, self.alias_name, app),
-            [] if condition is None else [condition],
-            app,
-        )
-        return self._count(rows)
-
-    def update(
-        self,
-        condition: Condition | None = None,
-        set: Mapping[str, str | Column] | None = None,
-        *,
-        txnAppId: str | None = None,
-        txnVersion: int | None = None,
-    ) -> DataFrame:
-        """Give columns new values in the rows for which a condition is true; return the number of updated rows.
-
-        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once (`pennon.spark.write`).
-
-        >>> table.update("value > 1", {"value": "value * 10"}).first()
-        Row(num_affected_rows=2)
-        """
-        if set is None:
-            message = "set cannot be None: update(condition, {column: value})"
-            raise ValueError(message)
-        if condition is not None:
-            check_condition(condition)
-        values = check_values(set, "set")
-        if not values:
-            message = "an update names at least one column"
-            raise ArgumentError(message)
-        app = app_version(txnAppId, txnVersion)
-        rows = self._with_retries(
-            lambda now: update_rows(self.spark, now, condition, values, self.alias_name, app),
-            [*values.values(), *([] if condition is None else [condition])],
-            app,
-        )
-        return self._count(rows)
-
-    def merge(self, source: DataFrame, condition: Condition) -> LanceMergeBuilder:
-        """Return a builder of a merge: a condition says which rows of a DataFrame match rows of the table.
-
-        >>> new = spark.createDataFrame([("a", 9), ("d", 4)], "key string, value long")
-        >>> merge = table.alias("t").merge(new.alias("n"), "t.key = n.key")
-        >>> merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
-        >>> merge.execute().first().num_inserted_rows
-        1
-        """
-        check_kind(source, DataFrame, "source must be DataFrame, got")
-        check_condition(condition)
-        return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
-
-    def _with_retries(
-        self,
-        change: Callable[[Snapshot], int],
-        said: Sequence[Condition],
-        app: AppVersion | None,
-    ) -> int:
-        """Change rows of the newest version, and after conflicts of newer ones; none if the application did so."""
-        snapshot = self.snapshot()
-        system = system_columns_named(said, snapshot.manifest.schema.names, self.alias_name)
-        return once(
-            app,
-            snapshot,
-            lambda: with_conflict_retries(self.spark, change, snapshot, system),
-            0,
-        )
-
-    def _count(self, rows: int) -> DataFrame:
-        return count_frame(self.spark, [("num_affected_rows", rows)])
 
     # --- versions -------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from pennon.spark.conflicts import once, with_conflict_retries
 from pennon.spark.session import merges_schemas
 from pennon.spark.source.conditions import Condition, check_condition, check_values
 from pennon.spark.stream_query import pass_over
-from pennon.table.app_versions import app_version
+from pennon.table.transaction import app_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +89,7 @@ class LanceMergeBuilder:
         spark = self.merge.source.sparkSession
         merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
         app = app_version(txnAppId, txnVersion)
-        if app is not None and app.is_in(self.snapshot.manifest):
+        if app is not None and app.is_in(self.snapshot.manifest.config):
             pass_over(self.merge.source)
         system = merge.system_columns(self.snapshot.manifest.schema.names)
         counts = once(

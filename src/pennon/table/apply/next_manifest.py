@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
-from pennon.table.app_versions import AppVersion
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.index_rules import believable
@@ -36,7 +35,7 @@ from pennon.table.operations import (
     UpdateConfig,
     operation_name,
 )
-from pennon.table.transaction import Transaction
+from pennon.table.transaction import AppVersion, Transaction
 
 _APPLY: Mapping[type, Callable[[Manifest, Any, ApplyContext], Manifest]] = {
     Append: rows.append,
@@ -92,8 +91,6 @@ def _finish(
     last = max(head.last_fragment_id, manifest.last_fragment_id)
     keeps_file = not head.writer_flags & NO_TRANSACTION_FILE
     app = AppVersion.of(transaction.properties)
-    if app is not None:
-        app.check_is_new(head)
     signed = replace(
         manifest,
         version=DatasetVersion(head.version + 1),
@@ -105,7 +102,7 @@ def _finish(
         transaction_file=transaction.file_name if keeps_file else None,
         transaction=None,
         dictionaries=_with_new(manifest, around),
-        config=manifest.config if app is None else app.config(manifest.config),
+        config=manifest.config if app is None else app.added_to(manifest.config),
     )
     return with_flags(
         signed, stable_row_ids=manifest.has_stable_row_ids, transaction_file=keeps_file

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import pennon
+import pennon.spark
 from pennon.spark import LanceTable
 
 COLUMNS = ["id", "x", "l"]
@@ -102,3 +103,23 @@ def test_change_feed_refuses_options(
 def test_starting_version_without_change_feed_is_refused(spark: SparkSession, uri: str) -> None:
     with pytest.raises(Exception, match="for readChangeFeed=true"):
         spark.read.format("lance").option("startingVersion", "1").load(uri).collect()
+
+
+def test_change_feed_as_a_table_function_of_sql(spark: SparkSession, uri: str) -> None:
+    pennon.spark.register(spark)
+    expected = pennon.dataset(uri).changes(1, 3).read_all()
+    found = spark.sql(f"SELECT * FROM lance_changes('{uri}', 1, 3)").toArrow()
+    assert rows_of(found) == rows_of(expected)
+    newest = spark.sql(f"SELECT count(*) FROM lance_changes('{uri}', 1)").collect()[0][0]
+    assert newest == pennon.dataset(uri).changes(1).read_all().num_rows
+    with pytest.raises(Exception, match="begin is a literal"):
+        spark.sql(f"SELECT * FROM lance_changes('{uri}', NULL)").collect()
+
+
+@pytest.mark.parametrize("net", [False, True])
+def test_change_feed_of_net_changes(spark: SparkSession, uri: str, net: bool) -> None:
+    expected = pennon.dataset(uri).changes(1, net=net).read_all()
+    found = feed(spark, uri, startingVersion=2, netChanges=str(net).lower()).toArrow()
+    assert rows_of(found) == rows_of(expected)
+    table = LanceTable.forPath(spark, uri)
+    assert rows_of(table.changes(1, net=net).toArrow()) == rows_of(expected)

@@ -1,7 +1,7 @@
 """Table functions for SQL: ``SELECT * FROM lance_versions('uri')``, without a catalog.
 
 Spark calls a table function in one task, so the listings, which come of a table's manifests, are what they
-are for.  ``lance_at`` reads rows, too: all of them in that task, one by one.
+are for.  ``lance_at`` and ``lance_changes`` read rows, too: all of them in that task, one by one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.source import listings
+from pennon.spark.source.change_reader import plan_changes, read_changes
+from pennon.spark.source.data_source import shown_schema
+from pennon.spark.source.options import ChangeRange, ReadOptions
 from pennon.spark.source.scan_task import arrow_schema_of, open_snapshot, plan_table_scan
 from pennon.spark.types import arrow_schema, spark_schema
 
@@ -36,6 +39,7 @@ LISTINGS: Final[Mapping[str, tuple[Callable[[Snapshot], Rows], str]]] = {
     "lance_history": (listings.history_rows, listings.HISTORY_SCHEMA),
 }
 ROWS_OF_VERSION: Final = "lance_at"
+CHANGES: Final = "lance_changes"
 
 
 def register(spark: SparkSession, storage_options: Mapping[str, str] | None = None) -> None:
@@ -43,7 +47,8 @@ def register(spark: SparkSession, storage_options: Mapping[str, str] | None = No
 
     The others are ``lance_fragments``, ``lance_files``, ``lance_indices`` and ``lance_history``; all but
     ``lance_versions`` and ``lance_history`` tell of the newest version.  ``lance_at`` gives the rows of a version,
-    which is a number, a tag, or the newest where it is left out.  ``storage_options`` are those of all tables
+    which is a number, a tag, or the newest where it is left out; ``lance_changes('uri', begin, end)`` what
+    `LanceTable.changes` does, ``end`` being the newest where it is left out.  ``storage_options`` are those of all tables
     that the functions open.
 
     >>> pennon.spark.register(spark)
@@ -56,6 +61,8 @@ def register(spark: SparkSession, storage_options: Mapping[str, str] | None = No
         spark.udtf.register(name, handler)
     reader: Any = sf.udtf(_rows_of_version(options), useArrow=False)
     spark.udtf.register(ROWS_OF_VERSION, reader)
+    changes: Any = sf.udtf(_changes_of_versions(options), useArrow=False)
+    spark.udtf.register(CHANGES, changes)
 
 
 def _listing(rows_of: Callable[[Snapshot], Rows], options: Mapping[str, str]) -> type:
@@ -84,8 +91,9 @@ def _rows_of_version(options: Mapping[str, str]) -> type:
 
         @staticmethod
         def analyze(uri: AnalyzeArgument, version: AnalyzeArgument | None = None) -> PinnedVersion:
-            wanted = None if version is None else _constant(version, "version")
-            snapshot = open_snapshot(_constant(uri, "uri"), options, wanted)
+            name = f"{ROWS_OF_VERSION}(uri, version)"
+            wanted = None if version is None else _constant(version, "version", name)
+            snapshot = open_snapshot(_constant(uri, "uri", name), options, wanted)
             pin = wanted if isinstance(wanted, str) else snapshot.manifest.version
             return PinnedVersion(spark_schema(arrow_schema_of(snapshot)), version=pin)
 
@@ -96,9 +104,49 @@ def _rows_of_version(options: Mapping[str, str]) -> type:
     return RowsOfVersion
 
 
-def _constant(argument: AnalyzeArgument, name: str) -> Any:
-    if not argument.isConstantExpression or (argument.value is None and name == "uri"):
-        message = f"{ROWS_OF_VERSION}(uri, version): {name} is a literal, for Spark has to know the columns"
+@dataclass
+class PinnedChanges(AnalyzeResult):
+    """The schema of a table's changes, and the versions that they are of."""
+
+    versions: tuple[int, int] = (0, 0)
+
+
+def _changes_of_versions(options: Mapping[str, str]) -> type:
+    """Return the handler of the function that reads what versions changed."""
+
+    class ChangesOfVersions:
+        def __init__(self, analyzed: PinnedChanges) -> None:
+            self._analyzed = analyzed
+
+        @staticmethod
+        def analyze(
+            uri: AnalyzeArgument, begin: AnalyzeArgument, end: AnalyzeArgument | None = None
+        ) -> PinnedChanges:
+            name = f"{CHANGES}(uri, begin, end)"
+            place = _constant(uri, "uri", name)
+            snapshot = open_snapshot(place, options)
+            first = _constant(begin, "begin", name)
+            last = None if end is None else _constant(end, "end", name)
+            last = int(snapshot.manifest.version) if last is None else last
+            shape = ReadOptions(place, changes=ChangeRange(first, last))
+            schema = shown_schema(arrow_schema_of(snapshot), shape)
+            return PinnedChanges(schema, versions=(first, last))
+
+        def eval(self, uri: str, begin: int, end: int | None = None) -> Rows:  # noqa: ARG002 - analyzed
+            schema = self._analyzed.schema
+            arrow = arrow_schema(schema)
+            converters = [_converter(field.dataType) for field in schema]
+            snapshot = open_snapshot(uri, options)
+            for part in plan_changes(snapshot, schema.names, self._analyzed.versions):
+                for batch in read_changes(part, arrow):
+                    yield from _tuples(batch, converters)
+
+    return ChangesOfVersions
+
+
+def _constant(argument: AnalyzeArgument, name: str, function: str) -> Any:
+    if not argument.isConstantExpression or (argument.value is None and name in ("uri", "begin")):
+        message = f"{function}: {name} is a literal, for Spark has to know the columns"
         raise ArgumentError(message)
     return argument.value
 

@@ -98,7 +98,7 @@ class ChangeFeed:
                     )
                     raise UnsupportedError(message)
         old = None if before is None else before.manifest
-        fragments = tuple(_net_fragments(old, after.manifest))
+        fragments = tuple(net_fragments(old, after.manifest))
         if fragments:
             yield VersionChange.of(before, after, fragments, history)
 
@@ -324,7 +324,7 @@ def _other_fragments(before: Manifest, after: Manifest) -> Iterator[FragmentChan
         yield FragmentChange(fragment, None)
 
 
-def _net_fragments(before: Manifest | None, after: Manifest) -> Iterator[FragmentChange]:
+def net_fragments(before: Manifest | None, after: Manifest) -> Iterator[FragmentChange]:
     """Yield the fragments that differ in two versions that may be far apart.
 
     An overwrite gives ids anew: a fragment is the same if it has a file that it had.

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from pyspark.sql import types as st
 
+from pennon.errors import ArgumentError
 from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.scan.read.tasks import live_row_counts, plan_tasks
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.changes.rows_found import translated
 from pennon.spark.frames.changes import change_frame
+from pennon.spark.frames.difference import difference_frame
 from pennon.spark.frames.driver_reads import tests_little
 from pennon.spark.frames.lookup import taken_frame
 from pennon.spark.frames.scan import address_frame, parallelism_of
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source import listings
-from pennon.spark.source.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.source.conditions import (
+    Condition,
+    as_column,
+    check_condition,
+    column_names,
+    columns_named,
+)
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.source.partitions import Partition, pack_tasks
-from pennon.spark.source.scan_task import TableScan, plan_table_scan
+from pennon.spark.source.scan_task import TableScan, open_snapshot, plan_table_scan
 from pennon.spark.table.functions import read
 from pennon.spark.table.handle import TableHandle
 from pennon.spark.types import arrow_schema
@@ -31,6 +39,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pennon.scan.snapshot import Snapshot
+
+
+VersionName: TypeAlias = int | str | tuple[str, int | None]
+"""The number of a version, a tag, or a branch and a number in it."""
+
+
+def _opened(table: TableHandle, version: VersionName) -> Snapshot:
+    """Return a version of a table."""
+    if isinstance(version, tuple):
+        branch, number = version
+        return open_snapshot(table.uri, table.storage_options, number, branch=branch)
+    return open_snapshot(table.uri, table.storage_options, version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +151,32 @@ class TableReads:
         snapshot = self.snapshot()
         end = int(snapshot.manifest.version) if end_version is None else end_version
         return change_frame(self.spark, snapshot, (begin_version, end), columns, net=net)
+
+    def diff(
+        self: TableHandle,
+        before: VersionName,
+        after: VersionName | None = None,
+        *,
+        on: Sequence[str],
+    ) -> DataFrame:
+        """Return the rows in which two versions differ, told apart by the key columns ``on``.
+
+        A version is a number, a tag, or a branch and a number (None: its newest); ``after`` is the newest one if it is
+        left out.  The columns are the keys, ``_difference`` (``added``, ``removed``, ``changed``),
+        ``_changed_columns`` (names, of a row that changed), and ``before`` and ``after``, the other columns as a struct.
+        A column that only one version has is no difference of its rows; nor is it if rows lie in other files or in
+        another order.  Keys should be unique: rows of one key are compared each with each.
+
+        >>> _ = table.update("key = 'b'", {"value": "20"})
+        >>> table.diff(1, on=["key"]).select("key", "_difference", "_changed_columns").collect()
+        [Row(key='b', _difference='changed', _changed_columns=['value'])]
+        """
+        keys = column_names([on], "on")
+        if not keys:
+            message = "on names the key columns, by which rows are told apart"
+            raise ArgumentError(message)
+        new = self.snapshot() if after is None else _opened(self, after)
+        return difference_frame(self.spark, _opened(self, before), new, keys)
 
     def takeRows(
         self: TableHandle,

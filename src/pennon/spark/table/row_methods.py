@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame
 
 from pennon.errors import ArgumentError
 from pennon.scan.snapshot import Snapshot
+from pennon.spark.changes.apply_changes import Events, merge_of_type_1, merge_of_type_2
 from pennon.spark.changes.change_operations import delete_rows, update_rows
 from pennon.spark.changes.merge_clauses import Merge
 from pennon.spark.conflicts import once, with_conflict_retries
+from pennon.spark.frames.scan import frame_of
 from pennon.spark.source.conditions import (
     Condition,
     check_condition,
@@ -19,6 +21,7 @@ from pennon.spark.source.conditions import (
     check_values,
     system_columns_named,
 )
+from pennon.spark.source.options import ReadOptions
 from pennon.spark.table.handle import TableHandle
 from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame
 from pennon.table.transaction import AppVersion, app_version
@@ -102,6 +105,58 @@ class RowMethods:
         check_kind(source, DataFrame, "source must be DataFrame, got")
         check_condition(condition)
         return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
+
+    def applyChanges(
+        self: TableHandle,
+        source: DataFrame,
+        keys: Sequence[str],
+        sequenceBy: Condition | None = None,
+        *,
+        applyAsDeletes: Condition | None = None,
+        exceptColumns: Sequence[str] = (),
+        storedAsScdType: int = 1,
+        txnAppId: str | None = None,
+        txnVersion: int | None = None,
+    ) -> DataFrame:
+        """Apply the events of a source (another database's log, or a change feed), and return as `merge` does.
+
+        Each row of ``source`` is an event of the key in ``keys``: the new values, or a deletion where the condition
+        ``applyAsDeletes`` is true.  Events of one key count in the order of ``sequenceBy``, a column or expression.
+        Of a change feed (`changes`, ``readChangeFeed``) both are known.  ``exceptColumns`` are columns of the source
+        that the table does not get.
+
+        ``storedAsScdType`` 1 keeps the last state of each key; where the table has the column that ``sequenceBy``
+        names, an event that is not newer than its row is passed over.  2 keeps all states: the table has the columns
+        ``__START_AT`` and ``__END_AT``, of the sequence's type, and the state that is open has NULL as its end.
+
+        ``txnAppId``, ``txnVersion``: the application and the number of its batch, which is done once.
+
+        >>> events = spark.createDataFrame(
+        ...     [("a", 7, 1, "put"), ("b", None, 2, "gone")], "key string, value long, at long, what string"
+        ... )
+        >>> found = table.applyChanges(
+        ...     events, ["key"], "at", applyAsDeletes="what = 'gone'", exceptColumns=["at", "what"]
+        ... )
+        >>> found.select("num_updated_rows", "num_deleted_rows").first()
+        Row(num_updated_rows=1, num_deleted_rows=1)
+        """
+        check_kind(source, DataFrame, "source must be DataFrame, got")
+        events = Events.of(source, keys, sequenceBy, applyAsDeletes, exceptColumns)
+        snapshot = self.snapshot()
+        if storedAsScdType == 1:
+            stored = snapshot.manifest.schema.names
+            newer_than = (
+                sequenceBy if isinstance(sequenceBy, str) and sequenceBy in stored else None
+            )
+            merge = merge_of_type_1(snapshot, events, newer_than)
+        elif storedAsScdType == 2:
+            merge = merge_of_type_2(
+                snapshot, events, frame_of(self.spark, snapshot, ReadOptions(self.uri))
+            )
+        else:
+            message = f"storedAsScdType is 1 (the last state of each key) or 2 (all states), not {storedAsScdType!r}"
+            raise ArgumentError(message)
+        return LanceMergeBuilder(snapshot, merge).execute(txnAppId=txnAppId, txnVersion=txnVersion)
 
 
 def _with_retries(

@@ -105,7 +105,7 @@ def test_apply_changes_takes_a_change_feed_into_another_table(
     assert rows[0].equals(rows[1])
 
 
-def test_apply_changes_refuses_what_it_cannot_do(spark: SparkSession, uri: str) -> None:
+def test_apply_changes_refuses_unknown_columns_and_kinds(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"id": [1], "x": [1]}), uri)
     table = LanceTable.forPath(spark, uri)
     source = spark.createDataFrame([(1, 1, 1, False)], EVENT)

@@ -49,7 +49,7 @@ _CLOSES: Final = "__pennon_closes"
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What is told: rows with their keys and values, when each happened, and which of them delete."""
+    """The events of a source: rows with their keys and values, when each happened, and which of them delete."""
 
     rows: DataFrame
     keys: tuple[str, ...]

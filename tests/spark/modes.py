@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 import pennon.spark
 from demo.flights import QUERIES, TABLES, answer, use_tables
-from pennon.spark import LanceTable
+from pennon.spark import LanceTable, upsert_batches
 
 # Each query runs once: the JVM's second compiler would take as much processor time as all the
 # rest, and gain nothing.
@@ -78,6 +78,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "asked": asked(spark, uri),
         "overwritten": overwritten(spark, str(folder / "days.lance")),
         "named": named(spark, str(folder / "days.lance")),
+        "streamed": streamed(spark, folder),
         "searched": searched(spark, str(folder / "texts.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
@@ -104,6 +105,27 @@ def changed(spark: SparkSession, uri: str) -> list[Any]:
         compacted is not None and compacted.metrics.numFilesAdded,
         table.history(1).collect()[0].operation,
     ]
+
+
+def streamed(spark: SparkSession, folder: Path) -> list[int]:
+    """Stream a table into another one and into sums, twice; return the rows of these, their sum and the changes."""
+    source, copy, sums = (str(folder / f"{name}.lance") for name in ("source", "copy", "sums"))
+    for number in range(2):
+        rows = spark.range(10 * number, 10 * number + 10).withColumn("n", sf.col("id") % 3)
+        pennon.spark.write(rows, source, "append")
+        stream = spark.readStream.format("lance").load(source)
+        writer = stream.writeStream.format("lance").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(folder / "copy-checkpoint"))
+        writer.start(copy).awaitTermination()
+        writer = stream.groupBy("n").count().writeStream.outputMode("update")
+        writer = writer.option("checkpointLocation", str(folder / "sums-checkpoint"))
+        upsert = upsert_batches(sums, on=["n"], app="sums", enable_stable_row_ids=True)
+        writer.foreachBatch(upsert).trigger(availableNow=True).start().awaitTermination()
+    feed = spark.read.format("lance").option("readChangeFeed", "true")
+    changes = feed.option("startingVersion", "2").load(sums).count()
+    total = pennon.spark.read(spark, sums).groupBy().sum("count").collect()[0][0]
+    counts = [pennon.spark.read(spark, uri).count() for uri in (copy, sums)]
+    return [*counts, total, changes]
 
 
 def overwritten(spark: SparkSession, uri: str) -> list[Any]:

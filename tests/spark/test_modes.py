@@ -113,6 +113,7 @@ def test_spark_modes_answer_as_parquet(
         [["whole", 8]],
         [["side", 8]],
     ]
+    assert seen["streamed"] == [20, 3, 20, 6]
     assert seen["searched"] == [
         [["a", 1, 3], ["a", 2, 2], ["b", 1, 50], ["b", 2, 49]],
         [["a", 1, 3], ["a", 2, 0], ["b", 1, 0], ["b", 2, 50]],

@@ -13,9 +13,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.types import StructType
 
 import pennon
 from pennon.spark import LanceTable, upsert_batches
+from pennon.spark.source.data_source import LanceDataSource
+from pennon.spark.source.stream_source import StreamOptions, UnlimitedStreamReader
 from tests.spark.flows import SCHEMA, Flow, drop, finish, write
 
 
@@ -202,11 +206,12 @@ class Reading:
 
     def __init__(self, spark: SparkSession, uri: str, folder: Path) -> None:
         self.spark, self.uri, self.folder = spark, uri, folder
+        self.kind = "lance"
 
     def run(self, **options: str) -> list[list[Any]]:
         """Read all that there is, and return the ids of each batch of this run."""
         batches: list[list[Any]] = []
-        rows = self.spark.readStream.format("lance").options(**options).load(self.uri)
+        rows = self.spark.readStream.format(self.kind).options(**options).load(self.uri)
 
         def keep(batch: DataFrame, number: int) -> None:
             batches.append([tuple(row) if len(row) > 1 else row[0] for row in batch.collect()])
@@ -352,6 +357,28 @@ def test_stream_source_of_changes_shows_each_version(reading: Reading) -> None:
     assert reading.run(readChangeFeed="true") == [
         [("delete", 4, 0), ("delete", 4, 1), ("insert", 3, 20)]
     ]
+
+
+class SourceWithoutLimits(LanceDataSource):
+    """The source as Spark 4.1 uses it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "lance_without_limits"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return UnlimitedStreamReader(StreamOptions.parse(self.options), schema)
+
+
+def test_stream_source_of_spark_4_1_reads_all_there_is(reading: Reading) -> None:
+    reading.spark.dataSource.register(SourceWithoutLimits)
+    reading.kind = "lance_without_limits"
+    assert reading.run() == [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
+    write(reading.uri, [20])
+    write(reading.uri, [21])
+    found = [batch for batch in reading.run() if batch]
+    assert found == [[20, 21]]
+    assert [batch for batch in reading.run() if batch] == []
 
 
 def test_stream_from_table_to_table_has_each_row_once(flow: Flow, reading: Reading) -> None:

@@ -333,6 +333,14 @@ def test_stream_source_names_a_version_that_was_cleaned_up(reading: Reading) -> 
         reading.run()
 
 
+def test_stream_source_refuses_a_table_that_was_made_anew(reading: Reading) -> None:
+    reading.run()
+    shutil.rmtree(reading.uri)
+    write(reading.uri, [1])
+    with pytest.raises(Exception, match="the stream is at version 3, and 1 is the newest"):
+        reading.run()
+
+
 def test_stream_source_goes_on_behind_a_dropped_column(reading: Reading) -> None:
     """A query that starts anew shows the columns of then."""
     reading.run()

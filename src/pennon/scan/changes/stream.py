@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion
-from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError, UnsupportedError
 from pennon.scan.changes.feed import (
     FragmentChange,
     VersionChange,
@@ -161,8 +161,15 @@ class TableStream:
     ) -> tuple[Position, Amount]:
         """Return how far a step goes from a position, at most to the end of a version, and how much it reads.
 
-        Raises UnsupportedError for a version that the rules refuse, NotFoundError for one that was cleaned up.
+        Raises UnsupportedError for a version that the rules refuse, NotFoundError for one that was cleaned up, and if the
+        table ends before the position.
         """
+        if start.version > newest + 1:
+            message = (
+                f"the stream is at version {start.version}, and {newest} is the newest of {self._snapshot.store.uri!r}: "
+                "was the table made anew, or has the query another table's checkpoint?"
+            )
+            raise NotFoundError(message)
         at, taken = start, Amount()
         while at.version <= newest:
             fragments = self._change(at).fragments

@@ -172,12 +172,13 @@ class LanceStreamReader(ds.DataSourceStreamReader):
     def _partitions_of_rows(self, parts: Iterator[StreamPart]) -> Iterator[ds.InputPartition]:
         """Yield what tasks read of appended fragments: neighbours of several versions together."""
         scans: list[tuple[TableScan, list[StreamPart]]] = []
-        read: Schema | None = None
+        known: tuple[Schema, Any] | None = None
         for part in parts:
-            columns = part.change.after.columns
-            if columns.read != read:
-                scans.append((self._scan(part.change.after), []))
-                read = columns.read
+            rows = part.change.after
+            shape = rows.columns.read, rows.manifest.base_paths
+            if shape != known:
+                scans.append((self._scan(rows), []))
+                known = shape
             scans[-1][1].append(part)
         most = self._options.table.max_partition_bytes
         for scan, some in scans:

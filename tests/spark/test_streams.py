@@ -133,6 +133,20 @@ def test_stream_sink_merge_on_refuses_a_batch_with_two_rows_of_one_key(flow: Flo
         flow.run(rows, mergeOn="k")
 
 
+def test_stream_sink_compacts_small_fragments_as_the_table_grows(flow: Flow) -> None:
+    for number in range(3, 17):
+        drop(flow.inputs, [10 * number, 10 * number + 1])
+    flow.run(flow.source().coalesce(1), autoCompact="true")
+    assert len(flow.ids()) == 33
+    assert len(pennon.dataset(flow.uri).get_fragments()) == 1
+    drop(flow.inputs, [999])
+    flow.run(flow.source().coalesce(1), autoCompact="true")
+    assert len(pennon.dataset(flow.uri).get_fragments()) == 2
+    flow.forget_last_commit()
+    flow.run(flow.source().coalesce(1), autoCompact="true")
+    assert len(flow.ids()) == 34
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -59,7 +59,7 @@ WRITE_KEYS = (
     "txnAppId",
     "txnVersion",
 )
-STREAM_WRITE_KEYS = ("mergeOn", "checkpointLocation", "queryName")
+STREAM_WRITE_KEYS = ("mergeOn", "autoCompact", "checkpointLocation", "queryName")
 """Options of ``writeStream`` beside those of ``write``; Spark hands over the last two."""
 ALL_KEYS = (*READ_KEYS, *STREAM_READ_KEYS, *WRITE_KEYS[1:], *STREAM_WRITE_KEYS)
 NO_CATALOG_TABLES = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,13 +17,15 @@ from pyspark import TaskContext
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.errors import ArgumentError, LanceError, MatchError
+from pennon.errors import ArgumentError, CommitError, LanceError, MatchError
 from pennon.io import open_store
+from pennon.ops.compact.levels import compact_level
 from pennon.ops.write import WriteMode
 from pennon.spark.source.options import (
     STREAM_READ_KEYS,
     WriteOptions,
     check_not_of_stream,
+    flag,
     known_options,
     parse_write_options,
     split,
@@ -55,13 +58,14 @@ class SinkOptions:
     """Options of ``writeStream.format("lance")``.
 
     ``app`` names the application in place of the query's id; ``keys`` are the columns that tell which rows of the table
-    a new row replaces.
+    a new row replaces; ``compacts``: small fragments become larger ones as the table grows.
     """
 
     write: WriteOptions
     app: str | None
     keys: tuple[str, ...]
     checkpoint: str | None
+    compacts: bool
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -78,7 +82,8 @@ class SinkOptions:
         own = {k: v for k, v in options.items() if k.lower() not in ("txnappid", "mergeon")}
         keys = tuple(split(given.get("mergeon", "")))
         write = replace(parse_write_options(own), overwrite_by=keys)
-        return cls(write, given.get("txnappid"), keys, given.get("checkpointlocation"))
+        app, checkpoint = given.get("txnappid"), given.get("checkpointlocation")
+        return cls(write, app, keys, checkpoint, flag(given, "autocompact"))
 
 
 def stream_writer(
@@ -125,6 +130,15 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
         if not fragments and self._plan.write.mode is not WriteMode.OVERWRITE:
             return
         plan = replace(self._plan, app=AppVersion(self._app(told), batchId))
+        self._commit(plan, fragments)
+        if self._options.compacts:
+            rows = sum(each.physical_rows or 0 for each in fragments)
+            with suppress(
+                CommitError
+            ):  # another writer was faster; a later batch compacts these, too
+                compact_level(plan.write.task.store, batchId, rows)
+
+    def _commit(self, plan: TablePlan, fragments: Sequence[Fragment]) -> None:
         if not self._keys:
             commit_fragments(plan, fragments)
             return

@@ -30,6 +30,8 @@ COLUMNS = (
 TOTAL = ("sum(i64)", "sum(i32)", "sum(f64)", "count(text)", "max(text)", "count(nulls)")
 FILES = 4
 SMALL_FILES = 64
+BATCHES = 10
+SCHEMA = "i64 bigint, i32 int, f64 double, text string, nulls bigint"
 CONF = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
@@ -74,6 +76,9 @@ class Format:
         rows = rows if condition is None else rows.where(condition)
         return rows if columns is None else rows.select(*columns)
 
+    has_sink = True
+    """Streams can make a table."""
+
 
 class PythonFormat(Format):
     """``format("lance")`` of Pennon: Spark tells a source in Python only the columns of a schema."""
@@ -92,7 +97,23 @@ class PythonFormat(Format):
 
 
 class Tables(Format):
-    """A format with a class of Delta's shape, that changes rows."""
+    """A format with a class of Delta's shape, that changes rows, and has streams."""
+
+    def source(self, path: str) -> DataFrame:
+        """Return a table as a stream, one file a batch."""
+        return self.spark.readStream.format(self.name).option("maxFilesPerTrigger", "1").load(path)
+
+    def write_with_feed(self, rows: DataFrame, path: str) -> None:
+        """Write a new table that keeps a feed of changes."""
+        rows.write.format(self.name).option("delta.enableChangeDataFeed", "true").save(path)
+
+    def changes(self, path: str) -> DataFrame:
+        """Return what came behind the first version."""
+        feed = self.spark.read.format(self.name).option("readChangeFeed", "true")
+        return feed.option("startingVersion", self.second).load(path)
+
+    second = "1"
+    """The number of the version behind the first one."""
 
     def __init__(self, spark: SparkSession, name: str, tables: Any) -> None:
         super().__init__(spark, name)
@@ -134,6 +155,12 @@ class Pennon(Tables):
         """Return the rows of a table."""
         return self.functions.read(self.spark, path, columns, filter=condition)
 
+    def write_with_feed(self, rows: DataFrame, path: str) -> None:
+        """Write a new table; with stable row ids an update is known from a deletion and an insertion."""
+        self.functions.write(rows, path, enable_stable_row_ids=True)
+
+    second = "2"
+
     def totals(self, path: str) -> DataFrame:
         """Return `TOTAL`, worked out where the table is read."""
         parts = {
@@ -148,6 +175,8 @@ class Pennon(Tables):
 
 class LanceSpark(Format):
     """lance-spark, by its catalog: the folder is its root, and rows are changed by SQL."""
+
+    has_sink = False
 
     def write(self, rows: DataFrame, path: str) -> None:
         """Write a new table."""
@@ -270,6 +299,63 @@ class Side:
     def prepare_compact(self, task: Task) -> Any:
         """Compact a table of many small files."""
         return self._change("compact", {**task, "files": SMALL_FILES})
+
+    def prepare_stream_in(self, task: Task) -> Any:
+        """Write a stream of Parquet files into a new table, a file a batch."""
+        if not self.form.has_sink:
+            return None
+        path, files = self._fresh(), self._input(task["rows"])
+        rows = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", "1").parquet(files)
+        return (lambda: self._finish(rows.writeStream.format(self.form.name), path) and None), (
+            lambda: self._total(path)
+        )
+
+    def prepare_stream_out(self, task: Task) -> Any:
+        """Read a table as a stream, a file a batch."""
+        if not hasattr(self.form, "source"):
+            return None
+        rows, path = self.form.source(self._base(task["rows"], FILES)), self._fresh()
+        writer = rows.writeStream.format("noop")
+
+        def work() -> list[int]:
+            query = self._finish(writer, path)
+            return [sum(each["numInputRows"] for each in query.recentProgress)]
+
+        return work, None
+
+    def prepare_feed(self, task: Task) -> Any:
+        """Read what changed since a table was written: 1 % of its rows were updated, 1 % deleted."""
+        if not hasattr(self.form, "changes"):
+            return None
+        path = str(self.folder / f"feed_{task['rows']}.lance")
+        if not Path(path).exists():
+            self.form.write_with_feed(self._rows(task["rows"], FILES), path)
+            self.form.update(path, "i64 % 100 = 7", "f64", "f64 + 1")
+            self.form.delete(path, "i64 % 100 = 8")
+
+        def work() -> list[str]:
+            row = self.form.changes(path).selectExpr("count(*)", *TOTAL).collect()[0]
+            return [str(value) for value in row]
+
+        return work, None
+
+    def _finish(self, writer: Any, path: str) -> Any:
+        """Run a stream to its end, and return its query; its checkpoint is beside the table."""
+        writer = writer.option("checkpointLocation", f"{path}-checkpoint").trigger(
+            availableNow=True
+        )
+        query = writer.start(path)
+        query.awaitTermination()
+        if query.exception() is not None:
+            raise query.exception()
+        return query
+
+    def _input(self, rows: int) -> str:
+        """Return a folder of Parquet files, one for each batch."""
+        path = self.folder / f"input_{rows}"
+        if not path.exists():
+            self._rows(rows, BATCHES).write.parquet(str(path))
+        return str(path)
 
     def _change(self, what: str, task: Task, *arguments: Any) -> Any:
         change = getattr(self.form, what, None)

@@ -54,6 +54,9 @@ OPERATIONS: Mapping[str, Task] = {
     "update 1 %, scattered": {"do": "update", "condition": "i64 % 100 = 7"},
     "merge 10 %": {"do": "merge"},
     "compaction": {"do": "compact"},
+    "stream into a table": {"do": "stream_in"},
+    "stream out of a table": {"do": "stream_out"},
+    "change feed of 2 %": {"do": "feed"},
 }
 
 
@@ -297,6 +300,8 @@ turns at every operation, and must find the same rows. Times are medians of {tur
 - Spark talks to Pennon's Python workers over Unix domain sockets, which is a setting ([spark.md](../../docs/spark.md#how-quick-it-is)).
 - *merge* takes a tenth as many rows; ten of eleven match and are updated, the others are inserted.
 - Changes begin with a fresh copy of a table of four files; *compaction* with one of 64.
+- *stream into a table* has ten batches, a Parquet file each; *stream out of a table* four, a file of the table each. *change
+  feed* shows 1 % of the rows updated and 1 % deleted, in a table of four files that keeps a feed (Delta), or has stable row ids.
 - *peak memory* is the resident memory of driver, JVM and workers together; the JVM is asked to collect
   its garbage before each turn.
 """

@@ -20,7 +20,7 @@ def batches(seed: int) -> list[list[tuple[int | None, int, int, bool]]]:
     each = random.Random(seed)
     made, now = [], 0
     for _ in range(3):
-        events = []
+        events: list[tuple[int | None, int, int, bool]] = []
         for _ in range(each.randrange(3, 12)):
             now += each.randrange(2)
             key = each.choice([None, *range(5)])
@@ -38,7 +38,7 @@ def test_apply_changes_of_type_1_keeps_the_last_state_of_each_key(
 ) -> None:
     rows = pa.table({"id": [0, 9], "x": [0, 9], "at": [-1, -1]}, _schema("id", "x", "at"))
     pennon.write_dataset(rows, uri)
-    table, model = LanceTable.forPath(spark, uri), {0: (0, -1), 9: (9, -1)}
+    table, model = LanceTable.forPath(spark, uri), dict[int | None, tuple[int, int]]({0: (0, -1), 9: (9, -1)})
     for number, events in enumerate(
         [*batches(seed), batches(seed)[0]]
     ):  # the first one comes late again
@@ -47,7 +47,7 @@ def test_apply_changes_of_type_1_keeps_the_last_state_of_each_key(
                 continue
             model.pop(key, None)
             if not gone:
-                model[key] = (x, at)  # type: ignore[index]
+                model[key] = (x, at)
         source = spark.createDataFrame([e for e in events if number < 3 or e[0] in model], EVENT)
         table.applyChanges(source, ["id"], "at", applyAsDeletes="gone", exceptColumns=["gone"])
         found = pennon.dataset(uri).to_table().to_pylist()

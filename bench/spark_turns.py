@@ -40,7 +40,8 @@ OURS, FORMAT, PARQUET = "pennon", "format", "parquet"
 SIDES = (OURS, FORMAT, PARQUET, *PEERS)
 Task: TypeAlias = dict[str, Any]
 LIMIT_SECONDS = 30
-"""A side that has not answered by then has hung; it is started anew, and asked again in the next round."""
+"""A side that has not answered by then has hung, unless the task has a limit of its own; it is started anew, and asked
+again in the next round."""
 
 OPERATIONS: Mapping[str, Task] = {
     "write": {"do": "write"},
@@ -54,8 +55,8 @@ OPERATIONS: Mapping[str, Task] = {
     "update 1 %, scattered": {"do": "update", "condition": "i64 % 100 = 7"},
     "merge 10 %": {"do": "merge"},
     "compaction": {"do": "compact"},
-    "stream into a table": {"do": "stream_in"},
-    "stream out of a table": {"do": "stream_out"},
+    "stream into a table": {"do": "stream_in", "limit": 120},
+    "stream out of a table": {"do": "stream_out", "limit": 120},
     "change feed of 2 %": {"do": "feed"},
 }
 
@@ -157,7 +158,9 @@ class SparkWorker:
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         with Peak(self.process.pid) as peak:
-            ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_SECONDS)
+            ready, _, _ = select.select(
+                [self.process.stdout], [], [], task.get("limit", LIMIT_SECONDS)
+            )
             line = self.process.stdout.readline() if ready else ""
         if not line:
             self.end()
@@ -226,7 +229,7 @@ def measure(workers: Mapping[str, SparkWorker], what: str, effort: Effort, round
             raise RuntimeError(f"the sides disagree at {what}: {found}")
     for side, times in hung.items():
         failed[side] = (
-            f"no answer within {LIMIT_SECONDS} s in {times} of {UNCOUNTED + rounds} turns"
+            f"no answer within {task.get('limit', LIMIT_SECONDS)} s in {times} of {UNCOUNTED + rounds} turns"
         )
     able = [side for side in able if seconds[side]]
     return Measure(what, {s: seconds[s] for s in able}, {s: round(peaks[s]) for s in able}, failed)

@@ -38,7 +38,10 @@ def test_apply_changes_of_type_1_keeps_the_last_state_of_each_key(
 ) -> None:
     rows = pa.table({"id": [0, 9], "x": [0, 9], "at": [-1, -1]}, _schema("id", "x", "at"))
     pennon.write_dataset(rows, uri)
-    table, model = LanceTable.forPath(spark, uri), dict[int | None, tuple[int, int]]({0: (0, -1), 9: (9, -1)})
+    table, model = (
+        LanceTable.forPath(spark, uri),
+        dict[int | None, tuple[int, int]]({0: (0, -1), 9: (9, -1)}),
+    )
     for number, events in enumerate(
         [*batches(seed), batches(seed)[0]]
     ):  # the first one comes late again

@@ -55,7 +55,7 @@ def test_columns_written_in_place_change_rows_with_other_values_only(uri: str) -
     ds = pennon.write_dataset(ROWS, uri)
     (fragment,) = ds.get_fragments()
     new = pa.table({"id": [1, 3, 4], "x": [0.5, 7.0, float("nan")]})
-    updated, fields = fragment.update_columns(new, left_on="id", right_on="id")
+    updated, fields, *_ = fragment.update_columns(new, left_on="id", right_on="id")
     operation = pennon.LanceOperation.Update(
         updated_fragments=[updated], fields_modified=fields, update_mode="rewrite_columns"
     )

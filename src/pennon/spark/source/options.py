@@ -30,6 +30,7 @@ READ_KEYS = (
     "max_partition_bytes",
     "push_filters",
     "readChangeFeed",
+    "readChangeData",
     "startingVersion",
     "endingVersion",
     "startingTimestamp",
@@ -140,7 +141,7 @@ def parse_shown_options(options: Mapping[str, str]) -> ReadOptions:
     Of a change feed the versions are left open.  Raises as `parse_read_options`.
     """
     given = known_options(options)
-    feed = ChangeRange(1) if flag(given, "readchangefeed") else None
+    feed = ChangeRange(1) if asks_for_changes(given) else None
     return replace(_read_options(given, options), changes=feed)
 
 
@@ -174,7 +175,7 @@ def _changes(given: Mapping[str, str]) -> ChangeRange | None:
     first = _version_or_moment(given, "starting")
     last = _version_or_moment(given, "ending")
     net = flag(given, "netchanges")
-    if not flag(given, "readchangefeed"):
+    if not asks_for_changes(given):
         if first is not None or last is not None or net:
             message = "startingVersion, endingVersion, their timestamps and netChanges are for readChangeFeed=true"
             raise ArgumentError(message)
@@ -282,6 +283,11 @@ def _path(given: Mapping[str, str]) -> str:
 def split(text: str) -> list[str]:
     """Return the parts of a list with commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def asks_for_changes(given: Mapping[str, str]) -> bool:
+    """Tell whether a change feed is asked for, by the option's name or its older one in Delta."""
+    return flag(given, "readchangefeed") or flag(given, "readchangedata")
 
 
 def flag(given: Mapping[str, str], key: str) -> bool:

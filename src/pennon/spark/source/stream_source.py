@@ -35,6 +35,7 @@ from pennon.spark.source.change_reader import ChangePartition, first_since, pack
 from pennon.spark.source.options import (
     STREAM_WRITE_KEYS,
     ReadOptions,
+    asks_for_changes,
     check_not_of_stream,
     flag,
     known_options,
@@ -87,7 +88,7 @@ class StreamOptions:
             )
             raise ArgumentError(message)
         rules = StreamRules(
-            flag(given, "readchangefeed"),
+            asks_for_changes(given),
             flag(given, "ignoredeletes"),
             flag(given, "skipchangecommits"),
         )

@@ -97,6 +97,7 @@ THOROUGH = frozenset(
         "spark/test_parity.py",
         "spark/test_partial_overwrite.py",
         "spark/test_stream_kills.py",
+        "spark/test_stream_source.py",
         "spark/test_streams.py",
         "spark/test_write_rules.py",
         "spark/test_write_schema.py",

@@ -1,8 +1,8 @@
 """The plan of a clean-up: all deletions, decided before the first one.
 
 A version goes if the policy calls it old, and nobody needs it: it is not the newest, nor that of the
-caller's handle or newer, no tag names it, no branch left it.  A file goes if no version that stays
-names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
+caller's handle or newer, no tag names it, or keeps it for a reader that has still to come there, no branch
+left it.  A file goes if no version that stays names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
 planned it, or it is an orphan that is old enough.  The times of other files never matter.
 """
 
@@ -83,7 +83,7 @@ def old_versions(view: View, policy: Policy, handle_version: int, now: datetime)
     old = {
         version
         for version in policy.old(view.stored(), now)
-        if version < min(newest, handle_version)
+        if version < min(newest, handle_version, view.kept_from or newest)
     }
     tagged = {name: version for name, version in view.tags.items() if version in old}
     if tagged and policy.error_if_tagged:

@@ -30,7 +30,8 @@ class View:
     """A table as it was at one look.
 
     ``versions``: this line's manifests by version.  ``tags`` and ``children``: the versions of this
-    line that tags name and branches left, by their names.  ``others``: manifests that stay whatever
+    line that tags name and branches left, by their names.  ``kept_from``: the oldest version that is kept
+    with all later ones, for readers that have still to come there.  ``others``: manifests that stay whatever
     happens, detached ones and those of other lines, by path from the table's root.
     """
 
@@ -40,6 +41,7 @@ class View:
     others: dict[str, ObjectInfo]
     files: list[ObjectInfo]
     """All that lies in ``_versions/``."""
+    kept_from: int | None = None
 
     def stored(self) -> dict[int, datetime]:
         """Return when each version was stored."""
@@ -76,12 +78,14 @@ class Survey:
         branches = list_branches(self.root)
         others = {self._absolute(info.path): info for info in detached}
         others.update((info.path, info) for info in self._other_lines())
+        mine = {name: tag for name, tag in tags.items() if tag.branch == self.branch}
         return View(
             versions,
-            {name: tag.version for name, tag in tags.items() if tag.branch == self.branch},
+            {name: tag.version for name, tag in mine.items()},
             {n: b.parent_version for n, b in branches.items() if b.parent_branch == self.branch},
             others,
             files,
+            min((tag.version for tag in mine.values() if tag.keeps_later), default=None),
         )
 
     def _versions(self, files: Iterable[ObjectInfo]) -> dict[int, ObjectInfo]:

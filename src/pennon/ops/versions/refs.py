@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from pennon.errors import NotFoundError
+from pennon.errors import NotFoundError, RefExistsError
 from pennon.io.store import Store
 from pennon.scan.snapshot import Snapshot
 from pennon.table.base_paths import branch_store, place_store, root_of, trust_of
-from pennon.table.refs.files import Tag
+from pennon.table.refs.files import KEEPS_LATER, Tag
 from pennon.table.refs.tags_and_branches import (
     MAIN,
     check_new_tag_name,
@@ -128,6 +128,25 @@ def move_tag(snapshot: Snapshot, name: str, reference: Reference) -> None:
     now = datetime.now(UTC)
     kept = replace(new, created_at=old.created_at or now, updated_at=now, metadata=old.metadata)
     replace_tag(root, name, kept)
+
+
+def hold_versions(snapshot: Snapshot, name: str, reference: Reference) -> None:
+    """Let a tag keep a version and all later ones from clean-ups; a tag that does so already is moved.
+
+    Raises RefExistsError if the tag is there for something else, NotFoundError, InvalidRefError.
+    """
+    root = root_of(snapshot.store)
+    known = list_tags(root).get(name)
+    if known is not None and not known.keeps_later:
+        message = f"the tag {name!r} names version {known.version}, and keeps no others: take another name"
+        raise RefExistsError(message)
+    if known is not None:
+        move_tag(snapshot, name, reference)
+        return
+    check_new_tag_name(name)
+    now = datetime.now(UTC)
+    tag = replace(_tag(snapshot, reference), created_at=now, updated_at=now)
+    create_tag(root, name, replace(tag, metadata=dict([KEEPS_LATER])))
 
 
 def describe_tag(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:

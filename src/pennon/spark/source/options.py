@@ -44,6 +44,7 @@ STREAM_READ_KEYS = (
     "maxBytesPerTrigger",
     "ignoreDeletes",
     "skipChangeCommits",
+    "leaseTag",
 )
 """Options of ``readStream`` beside those of ``read``."""
 WRITE_KEYS = (

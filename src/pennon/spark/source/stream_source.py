@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
+from pennon.ops.versions.refs import hold_versions
 from pennon.scan.changes.columns import change_columns
 from pennon.scan.changes.stream import (
     NO_LIMITS,
@@ -124,6 +125,9 @@ class StreamOptions:
 class LanceStreamReader(ds.DataSourceStreamReader):
     """Reads a table as a stream; how far a batch goes is said by the classes below it."""
 
+    _held: int | None = None
+    """The version that the lease tag names."""
+
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         """Open the newest version, whose columns are shown (on the driver)."""
         snapshot = snapshot_of(options.table)
@@ -159,8 +163,9 @@ class LanceStreamReader(ds.DataSourceStreamReader):
     def partitions(self, start: Offset, end: Offset) -> list[ds.InputPartition]:
         """Return what tasks read between two offsets."""
         # Spark does not keep the first offset: a first batch that is run again asks for a new one.
-        begin = end.get(_BEGAN, start) if start.get(_INITIAL) else start
-        parts = self._stream.parts(Position.from_json(begin), Position.from_json(end))
+        begin = Position.from_json(end.get(_BEGAN, start) if start.get(_INITIAL) else start)
+        self._hold(begin)
+        parts = self._stream.parts(begin, Position.from_json(end))
         if self._options.rules.shows_changes:
             most = self._options.table.max_partition_bytes
             return [
@@ -169,6 +174,14 @@ class LanceStreamReader(ds.DataSourceStreamReader):
                 for some in packed(part.fragments, most)
             ]
         return list(self._partitions_of_rows(parts))
+
+    def _hold(self, begin: Position) -> None:
+        """Keep the versions from that of a position on, and the one before it, from clean-ups, if a tag is to do that."""
+        tag = self._options.given.get("leasetag")
+        version = begin.version if begin.is_snapshot else max(begin.version - 1, 1)
+        if tag is not None and version != self._held:
+            hold_versions(self._snapshot, tag, (self._options.table.branch, version))
+            self._held = version
 
     def _partitions_of_rows(self, parts: Iterator[StreamPart]) -> Iterator[ds.InputPartition]:
         """Yield what tasks read of appended fragments: neighbours of several versions together."""

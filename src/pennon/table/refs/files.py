@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
 
 _SNAKE = re.compile(r"_([a-z])")
+KEEPS_LATER: Final = ("pennon.keeps", "later versions")
+"""The metadata of a tag that keeps its version, and all later ones, from clean-ups: a reader has still to come there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,12 @@ class Tag:
     updated_at: datetime | None = None
     manifest_size: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keeps_later(self) -> bool:
+        """Return whether it keeps all later versions, too."""
+        key, value = KEEPS_LATER
+        return self.metadata.get(key) == value
 
 
 @dataclass(frozen=True, slots=True)

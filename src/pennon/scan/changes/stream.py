@@ -32,7 +32,7 @@ from pennon.schema.field import Schema
 from pennon.table.operations import Overwrite, operation_name
 from pennon.table.versions import latest_version
 
-_MOST_KNOWN: Final = 8
+_MOST_KNOWN: Final = 4
 _FRAGMENTS, _ROWS, _BYTES = "fragments", "rows", "bytes"
 
 

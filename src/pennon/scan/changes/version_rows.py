@@ -39,7 +39,7 @@ from pennon.table.versions import (
 
 _ROW_ID: Final = MetaColumn.ROW_ID.value
 _UPDATED: Final = MetaColumn.UPDATED_AT.value
-_MOST_VERSIONS: Final = 8
+_MOST_VERSIONS: Final = 4
 """So many manifests are kept: a feed reads each version as the one behind, and then as the one before."""
 NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
 

@@ -147,7 +147,8 @@ def test_stream_source_refuses_a_version_that_changes_rows(reading: Reading) -> 
         reading.run()
     with pytest.raises(Exception, match=r"version 4 \(update\) deleted or updated rows"):
         reading.run(ignoreDeletes="true")
-    assert reading.run(skipChangeCommits="true") == [[20, 21]]
+    assert reading.offsets()[-1]["version"] == 4, "what came before was read"
+    assert reading.run(skipChangeCommits="true") == [[21]]
 
 
 def test_stream_source_names_a_version_that_was_cleaned_up(reading: Reading) -> None:

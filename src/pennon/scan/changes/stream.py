@@ -19,7 +19,13 @@ from typing import Any, Final, TypeGuard
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion
-from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError, UnsupportedError
+from pennon.errors import (
+    ArgumentError,
+    LanceError,
+    NotFoundError,
+    SchemaMismatchError,
+    UnsupportedError,
+)
 from pennon.scan.changes.feed import (
     FragmentChange,
     VersionChange,
@@ -162,7 +168,7 @@ class TableStream:
         """Return how far a step goes from a position, at most to the end of a version, and how much it reads.
 
         Raises UnsupportedError for a version that the rules refuse, NotFoundError for one that was cleaned up, and if the
-        table ends before the position.
+        table ends before the position; what lies before such a version is a step of its own.
         """
         if start.version > newest + 1:
             message = (
@@ -172,7 +178,12 @@ class TableStream:
             raise NotFoundError(message)
         at, taken = start, Amount()
         while at.version <= newest:
-            fragments = self._change(at).fragments
+            try:
+                fragments = self._change(at).fragments
+            except LanceError:
+                if taken.fragments:
+                    return at, taken
+                raise
             for number in range(at.fragments, len(fragments)):
                 more = taken + Amount.of(fragments[number])
                 if taken.fragments and not limits.allow(more):

@@ -177,7 +177,7 @@ def side_by_side(
 ) -> ReadsSideBySide | None:
     """Return a reader of many fields of a mapped file, which reads fields that are alike together.
 
-    None if no field can be read so: in files of other versions than 2.1 and 2.2, and where all fields are nested.
+    None if no field can be read so: in files of other versions than 2.1 and 2.2, and where no fields are alike.
     """
     if file.version not in _SIDE_BY_SIDE:
         return None

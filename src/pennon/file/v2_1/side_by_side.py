@@ -70,7 +70,7 @@ class SideBySide:
                 groups.setdefault(key, []).append((at, page))
         made = [_Group.of(fields, column_of, members) for members in groups.values()]
         kept = tuple([group for group in made if group is not None])
-        return cls(file.source, len(fields), file.num_rows, kept)
+        return cls(file.source, len(fields), file.num_rows, kept) if kept else None
 
     def read(self, rows: Rows) -> list[list[pa.Array] | None]:
         """Return the chunks of each column; None for one that is to be read by itself."""

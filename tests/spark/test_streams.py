@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import lance
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 import pennon
-from pennon.spark import LanceTable, upsert_batches
+from pennon.spark import LanceDataSource, LanceTable, upsert_batches
 from tests.spark.flows import SCHEMA, Flow, drop, finish, write
 
 
@@ -73,6 +77,34 @@ def test_stream_sink_txn_app_id_holds_over_a_new_checkpoint(flow: Flow) -> None:
     shutil.rmtree(flow.checkpoint)
     flow.run(flow.source(), txnAppId="loader")
     assert flow.ids() == [1, 2, 3, 4, 5]
+
+
+def test_stream_sink_first_batch_of_another_query_says_which_queries_came_before(
+    tmp_path: Path,
+) -> None:
+    """Called as Spark calls it, whose own process prints the warning."""
+    uri, schema = str(tmp_path / "t.lance"), StructType.fromDDL(SCHEMA)
+    rows = pa.record_batch({"id": pa.array([1]), "k": pa.array(["x"])})
+
+    def commit(query: str, number: int, **options: str) -> list[str]:
+        checkpoint = tmp_path / query
+        checkpoint.mkdir(exist_ok=True)
+        (checkpoint / "metadata").write_text(json.dumps({"id": query}))
+        given = {"path": uri, "checkpointLocation": str(checkpoint), **options}
+        writer: Any = LanceDataSource(given).streamWriter(schema, overwrite=False)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            writer.commit([writer.write(iter([rows]))], number)
+        return [str(each.message) for each in told]
+
+    first, second = str(UUID(int=1)), str(UUID(int=2))
+    assert commit(first, 0) == []
+    assert commit(first, 1) == []
+    (said,) = commit(second, 0)
+    assert f"has batches of {first} (last batch: 1)" in said
+    assert commit(second, 1) == []
+    assert commit(str(UUID(int=3)), 0, txnAppId="loader") == []
+    assert pennon.dataset(uri).count_rows() == 5
 
 
 def test_stream_sink_complete_mode_writes_the_table_anew(flow: Flow) -> None:

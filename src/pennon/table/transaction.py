@@ -99,6 +99,11 @@ class AppVersion:
         return {**config, _CONFIG + self.app: str(self.version)}
 
 
+def apps_of(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the applications that numbered what they committed to a table, each with its last number."""
+    return {k.removeprefix(_CONFIG): v for k, v in config.items() if k.startswith(_CONFIG)}
+
+
 def app_version(app: str | None, version: int | None) -> AppVersion | None:
     """Return what a caller says of its application, None for nothing.
 

@@ -8,9 +8,11 @@ number alone; the id of the query is a property of the tasks, so they hand it ba
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -42,7 +44,7 @@ from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragment
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.stream_query import QUERY
 from pennon.table.fragment import Fragment
-from pennon.table.transaction import AppVersion
+from pennon.table.transaction import AppVersion, apps_of
 
 
 @dataclass(frozen=True)
@@ -129,14 +131,32 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
         fragments = [new for each in told for new in self._task.from_bytes(each.answer)]
         if not fragments and self._plan.write.mode is not WriteMode.OVERWRITE:
             return
-        plan = replace(self._plan, app=AppVersion(self._app(told), batchId))
+        app = self._app(told)
+        self._tell_of_other_queries(app)
+        plan = replace(self._plan, app=AppVersion(app, batchId))
         self._commit(plan, fragments)
         if self._options.compacts:
             rows = sum(each.physical_rows or 0 for each in fragments)
-            with suppress(
-                CommitError
-            ):  # another writer was faster; a later batch compacts these, too
+            with suppress(CommitError):  # another was faster; a later batch compacts these, too
                 compact_level(plan.write.task.store, batchId, rows)
+
+    def _tell_of_other_queries(self, app: str) -> None:
+        """Warn at the first batch that a query appends, if other queries have appended before.
+
+        A query that is started again with a new checkpoint is a new one to Spark, and appends all its input once more.
+        """
+        appends = self._plan.write.mode is WriteMode.APPEND and not self._keys
+        if self._plan.base is None or not appends or self._options.app is not None:
+            return
+        known = apps_of(self._plan.base.config)
+        queries = [f"{name} (last batch: {last})" for name, last in known.items() if _is_uuid(name)]
+        if queries and app not in known:
+            message = (
+                f"query {app} appends its first batch to a table that has batches of {', '.join(sorted(queries))}; if "
+                "it is one of these, started again with a new checkpoint, its input is appended a second time: give "
+                "both the same txnAppId, or start it with the old checkpoint"
+            )
+            warnings.warn(message, UserWarning, stacklevel=3)
 
     def _commit(self, plan: TablePlan, fragments: Sequence[Fragment]) -> None:
         if not self._keys:
@@ -182,6 +202,14 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
             )
             raise ArgumentError(message)
         return found
+
+
+def _is_uuid(name: str) -> bool:
+    """Tell whether a name is one that Spark gives a query."""
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False
 
 
 def _query_of(checkpoint: str | None) -> str | None:

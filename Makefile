@@ -72,6 +72,10 @@ test-all: old-oracles engines ## run the slow tests as well, and the kernels wit
 asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)
 	@scripts/sanitize.sh $(ARGS)
 
+.PHONY: stream-attack
+stream-attack: oracle ## streams that fail at every step of a batch and are run again, 200 times (ATTACKS=20)
+	@PENNON_STREAM_ATTACKS=$(or $(ATTACKS),200) $(PYTEST) --timeout 7200 -m slow tests/spark/test_stream_kills.py
+
 .PHONY: lint
 lint: setup ## ruff, mypy, import contracts, spelling, and no address in any file
 	@$(BIN)/ruff check --quiet .

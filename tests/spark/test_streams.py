@@ -79,11 +79,12 @@ def test_stream_sink_txn_app_id_holds_over_a_new_checkpoint(flow: Flow) -> None:
     assert flow.ids() == [1, 2, 3, 4, 5]
 
 
-def test_stream_sink_first_batch_of_another_query_says_which_queries_came_before(
+def test_stream_sink_names_other_queries_at_a_first_batch(
     tmp_path: Path,
 ) -> None:
     """Called as Spark calls it, whose own process prints the warning."""
-    uri, schema = str(tmp_path / "t.lance"), StructType.fromDDL(SCHEMA)
+    uri = str(tmp_path / "t.lance")
+    schema = StructType().add("id", "long").add("k", "string")
     rows = pa.record_batch({"id": pa.array([1]), "k": pa.array(["x"])})
 
     def commit(query: str, number: int, **options: str) -> list[str]:

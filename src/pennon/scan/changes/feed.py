@@ -74,6 +74,7 @@ class ChangeFeed:
         if self.net:
             yield from self._net(history)
             return
+        history.reads_up_to(self.end)
         before: Snapshot | None = None
         for version in map(DatasetVersion, range(max(self.begin, 1), self.end + 1)):
             after = history.version(version)

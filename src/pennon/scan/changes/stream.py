@@ -38,7 +38,11 @@ from pennon.schema.field import Schema
 from pennon.table.operations import Overwrite, operation_name
 from pennon.table.versions import latest_version
 
-_MOST_KNOWN: Final = 4
+_MOST_KNOWN: Final = 2048
+"""So many versions are remembered between the plan of a step and its parts: fragments that differ, and no others.
+
+A step with limits looks at no more of them.
+"""
 _FRAGMENTS, _ROWS, _BYTES = "fragments", "rows", "bytes"
 
 
@@ -177,7 +181,9 @@ class TableStream:
             )
             raise NotFoundError(message)
         at, taken = start, Amount()
-        while at.version <= newest:
+        last = newest if limits == NO_LIMITS else min(newest, start.version + _MOST_KNOWN - 1)
+        self._history.reads_up_to(last)
+        while at.version <= last:
             try:
                 fragments = self._change(at).fragments
             except LanceError:
@@ -207,7 +213,8 @@ class TableStream:
         key = Position(at.version, 0, at.is_snapshot)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._snapshot_of(key) if at.is_snapshot else self._of(key)
+            found = self._snapshot_of(key) if at.is_snapshot else self._of(key)
+            found = self._known[key] = found.travelling()
             if len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
         return found

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import map_all
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import NotFoundError, SchemaMismatchError
@@ -41,6 +42,10 @@ _ROW_ID: Final = MetaColumn.ROW_ID.value
 _UPDATED: Final = MetaColumn.UPDATED_AT.value
 _MOST_VERSIONS: Final = 4
 """So many manifests are kept: a feed reads each version as the one behind, and then as the one before."""
+_AHEAD: Final = 8
+"""So many manifests are asked for at once where a store is far away, and they are small."""
+_LARGE: Final = 10_000
+"""Fragments of a manifest that is large: it has some 100 bytes for each."""
 NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
 
 
@@ -53,16 +58,42 @@ class History:
         self.blobs_as_bytes = blobs_as_bytes
         self._unknown: dict[FieldId, DatasetVersion] = {}
         self._lately: OrderedDict[DatasetVersion, Snapshot] = OrderedDict()
+        self._last_wanted = 0
+
+    def reads_up_to(self, last: int) -> None:
+        """Say that the versions up to ``last`` are asked for in their order, so that some may be read ahead."""
+        self._last_wanted = last
 
     def version(self, number: DatasetVersion) -> Snapshot:
         """Return a version, by one request; raises NotFoundError if it is not there."""
         found = self._lately.get(number)
         if found is None:
             found = self._snapshot.at(self._read(number))
-            self._lately[number] = found
-            if len(self._lately) > _MOST_VERSIONS:
-                self._lately.popitem(last=False)
+            self._keep(number, found)
+            if self._snapshot.is_remote and len(found.manifest.fragments) <= _LARGE:
+                self._read_ahead(number)
         return found
+
+    def _keep(self, number: DatasetVersion, snapshot: Snapshot) -> None:
+        self._lately[number] = snapshot
+        if len(self._lately) > _MOST_VERSIONS + _AHEAD:
+            self._lately.popitem(last=False)
+
+    def _read_ahead(self, number: DatasetVersion) -> None:
+        """Read the versions behind one, side by side; one that is not there is missed when it is asked for."""
+        last = min(number + _AHEAD, self._last_wanted)
+        numbers = list(map(DatasetVersion, range(number + 1, last + 1)))
+        numbers = [each for each in numbers if each not in self._lately]
+        manifests = map_all(self._read_if_any, numbers, self._snapshot.pool_spec)
+        for each, manifest in zip(numbers, manifests, strict=True):
+            if manifest is not None:
+                self._keep(each, self._snapshot.at(manifest))
+
+    def _read_if_any(self, number: DatasetVersion) -> Manifest | None:
+        try:
+            return self._read(number)
+        except NotFoundError:
+            return None
 
     def _read(self, number: DatasetVersion) -> Manifest:
         if number == self._snapshot.manifest.version:

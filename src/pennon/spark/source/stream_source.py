@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
@@ -50,6 +50,8 @@ from pennon.spark.source.scan_task import TableScan, open_snapshot, plan_table_s
 from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 from pennon.table.versions import list_locations
 
+MOST_FRAGMENTS: Final = 1000
+"""The most fragments of a batch, if no option limits it: as many as Delta's files."""
 Offset: TypeAlias = dict[str, Any]
 _INITIAL, _BEGAN = "initial", "began"
 """In an offset: it is where a query begins; and where the query began."""
@@ -98,6 +100,8 @@ class StreamOptions:
             positive(given, "maxrowspertrigger"),
             positive(given, "maxbytespertrigger"),
         )
+        if limits == NO_LIMITS:
+            limits = StreamLimits(fragments=MOST_FRAGMENTS)
         if rules.shows_changes and "filter" in given:
             message = "option filter is for a stream of rows; filter changes by DataFrame.where"
             raise ArgumentError(message)

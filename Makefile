@@ -117,6 +117,10 @@ bench-spark: setup ## table operations beside Delta, lance-spark and Parquet on 
 bench-spark-memory: setup ## the memory of a merge on Spark, by the rows of the table (ARGS="--rows 100000")
 	@$(PY) bench/spark_memory.py $(ARGS)
 
+.PHONY: bench-streams
+bench-streams: setup ## a batch of a stream by the fragments of its tables, and a stream that lags (ARGS="--versions 1000")
+	@$(PY) bench/streams.py $(ARGS)
+
 .PHONY: bench-search
 bench-search: setup ## indices and searches beside pylance and FAISS (QUICK=1; ARGS="--group vectors-100k")
 	@$(PY) bench/search.py $(if $(QUICK),--quick) $(ARGS)

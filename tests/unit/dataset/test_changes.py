@@ -10,6 +10,7 @@ import pytest
 
 import pennon
 from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError
+from tests.unit.scan.remote import open_counted
 
 ROWS = pa.table({"id": [1, 2, 3, 4], "x": [0.5, 1.5, None, float("nan")]})
 
@@ -163,3 +164,19 @@ def test_changes_of_versions_out_of_order_are_refused(uri: str, versions: tuple[
     ds.delete("id = 1")
     with pytest.raises(ArgumentError, match="from an older version to a newer one"):
         ds.changes(*versions).read_all()
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_changes_read_no_more_than_the_fragments_that_differ(tmp_path: Path, stable: bool) -> None:
+    rows = pa.table({"id": range(400_000), "x": [n * 0.5 for n in range(400_000)]})
+    ds = pennon.write_dataset(
+        rows, tmp_path / "t", max_rows_per_file=100_000, enable_stable_row_ids=stable
+    )
+    files = [each.data_files()[0] for each in ds.get_fragments()]
+    ds.update({"x": "x + 1"}, where="id < 200000 AND id % 100 = 3")
+    ds.delete("id > 300000 AND id % 100 = 5")
+    touched = [files[0], files[1], files[3], *ds.get_fragments()[-1].data_files()]
+    counted, store = open_counted(tmp_path / "t")
+    assert counted.changes(1).read_all().num_rows == 2 * 2000 + 1000
+    read = sum(each.read_bytes for path, each in store.by_path.items() if path.startswith("data/"))
+    assert read <= 1.1 * sum(each.file_size_bytes or 0 for each in touched)

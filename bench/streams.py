@@ -1,0 +1,141 @@
+"""``make bench-streams``: what a batch of a stream costs, by the fragments of its tables, and a stream that lags.
+
+The first table: a stream reads a table and appends to another one, both of as many fragments, all of one small file.
+Each batch is one row.  The times are medians of Spark's own, of all of a batch and of its parts.
+
+The second table: a stream begins at the first version of a table whose versions have one row each.  It plans its batches
+of 1,000 fragments, as Spark's planner process does, without reading rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+from page import heads, row
+from pyspark.sql import SparkSession
+from spark_side import CONF, QUICK_SOCKETS
+
+import pennon
+from pennon.io import open_store
+from pennon.scan.changes.stream import Position, StreamLimits, StreamRules, TableStream
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import read_manifest
+from pennon.testing import CountingStore
+
+FRAGMENTS = (100, 1_000, 10_000, 100_000)
+VERSIONS = 10_000
+BATCHES = 25
+WARM_UP = 5
+STEP = StreamLimits(fragments=1000)
+PARTS = ("triggerExecution", "latestOffset", "queryPlanning", "addBatch", "walCommit")
+
+
+def one_row(number: int) -> pa.Table:
+    """Return a row."""
+    return pa.table({"id": [number], "k": ["x"]})
+
+
+def table_of(uri: str, fragments: int) -> None:
+    """Make a table of as many fragments, all of which are one file."""
+    first = pennon.write_dataset(pa.table({"id": range(10), "k": ["x"] * 10}), uri)
+    (fragment,) = [each.metadata for each in first.get_fragments()]
+    operation = pennon.LanceOperation.Append([fragment] * (fragments - 1))
+    pennon.LanceDataset.commit(uri, operation, read_version=1)
+
+
+def batches(spark: SparkSession, folder: Path, fragments: int) -> dict[str, float]:
+    """Return the medians of the parts of a batch, in milliseconds."""
+    source, target = str(folder / "source.lance"), str(folder / "target.lance")
+    for uri in (source, target):
+        table_of(uri, fragments)
+    rows = spark.readStream.format("lance").option("startingVersion", "latest").load(source)
+    writer = rows.writeStream.format("lance").trigger(processingTime="0 seconds")
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(target)
+    try:
+        for number in range(WARM_UP + BATCHES):
+            pennon.write_dataset(one_row(number), source, mode="append")
+            query.processAllAvailable()
+        done: list[Any] = [each for each in query.recentProgress if each["numInputRows"]]
+    finally:
+        query.stop()
+    if pennon.dataset(target).version != 2 + len(done):
+        message = f"{len(done)} batches made {pennon.dataset(target).version - 2} versions"
+        raise RuntimeError(message)
+    spans = [each["durationMs"] for each in done[WARM_UP:]]
+    return {part: median(span.get(part, 0) for span in spans) for part in PARTS}
+
+
+def lag(folder: Path, versions: int) -> Iterator[tuple[int, float, int, float]]:
+    """Yield of each planned batch: its versions, seconds, requests, and the highest memory so far in MB."""
+    uri = folder / "lag.lance"
+    for number in range(versions):
+        pennon.write_dataset(one_row(number), uri, mode="append")
+    store = CountingStore(open_store(uri))
+    snapshot = Snapshot(store, read_manifest(store))
+    stream = TableStream(snapshot, snapshot.manifest.schema, StreamRules())
+    newest, at = stream.newest(), Position(1)
+    tracemalloc.start()
+    while at.version <= newest:
+        store.reset()
+        began = time.perf_counter()
+        end, _ = stream.advance(at, newest, STEP)
+        parts = sum(len(part.fragments) for part in stream.parts(at, end))
+        seconds = time.perf_counter() - began
+        if parts != end.version - at.version:
+            message = f"{parts} fragments of {end.version - at.version} versions"
+            raise RuntimeError(message)
+        yield parts, seconds, store.counts.requests, tracemalloc.get_traced_memory()[1] / 1e6
+        at = end
+    tracemalloc.stop()
+
+
+@contextmanager
+def a_folder() -> Iterator[Path]:
+    """Give a folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="pennon-streams-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print two tables of Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fragments", type=int, nargs="+", default=FRAGMENTS)
+    parser.add_argument("--versions", type=int, default=VERSIONS)
+    chosen = parser.parse_args(arguments)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in {**CONF, **QUICK_SOCKETS}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    print("\n".join(heads("fragments", *(f"{part}, ms" for part in PARTS))))
+    for count in chosen.fragments:
+        with a_folder() as folder:
+            found = batches(spark, folder, count)
+            print(row(f"{count:,}", *(f"{found[part]:,.0f}" for part in PARTS)), flush=True)
+    spark.stop()
+    print()
+    print("\n".join(heads("batch", "versions", "seconds", "requests", "peak memory, MB")))
+    with a_folder() as folder:
+        for number, each in enumerate(lag(folder, chosen.versions)):
+            versions, seconds, requests, peak = each
+            cells = (f"{versions:,}", f"{seconds:.2f}", f"{requests:,}", f"{peak:.1f}")
+            print(row(str(number), *cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -21,7 +21,7 @@ from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
 RUN_HERE = {"README.md", "sql.md", "stores.md", "tables.md", "versions.md"}
-RUN_ON_SPARK = {"README.md", "spark.md"}
+RUN_ON_SPARK = {"README.md", "spark.md", "streams.md"}
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,8 @@ def test_pages_with_python_blocks_are_run_by_a_test() -> None:
 def test_every_code_block_names_its_language_and_none_is_indented() -> None:
     for page in pages():
         text = page.read_text()
-        assert {each.language for each in blocks(page)} <= {"python", "sql", "sh", "text"}, page
+        languages = {each.language for each in blocks(page)}
+        assert languages <= {"python", "sql", "sh", "text", "yaml"}, page
         outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
         assert not re.search(r"\n\n    \S", outside), f"{page}: an indented block is run by no test"
 
@@ -93,10 +94,9 @@ def test_the_python_blocks_of_stores_open_tables_in_a_bucket_and_on_a_web_server
 
 
 def test_the_commands_of_the_readme_run() -> None:
-    flights = ["carrier,dep_delay", *(f"UA,{number}" for number in range(9))]
-    Path("flights.csv").write_text("\n".join(flights))
-    uri = "flights.lance"
-    pennon.write_dataset(pa.table({"carrier": ["UA"] * 9, "dep_delay": range(9)}), uri)
+    uri, numbers = "flights.lance", range(9)
+    flights = pa.table({"carrier": ["UA"] * 9, "flight": numbers, "dep_delay": numbers})
+    pennon.write_dataset(flights, uri)
     commands = [
         line
         for block in blocks(README, "sh")

@@ -56,7 +56,7 @@ demo-search: setup ## texts and vectors, indexed on Spark, searched by vector, b
 	@$(PY) demo/search.py
 
 .PHONY: test
-test: oracle ## run the tests, 8 minutes (ARGS="tests/interop -k name": of all but the slow ones)
+test: oracle ## run the tests, 5 minutes (ARGS="tests/interop -k name": of all but the slow ones)
 	@$(PYTEST) -m "$(if $(ARGS),not slow,not slow and not thorough)" $(ARGS)
 
 .PHONY: check

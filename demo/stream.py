@@ -150,7 +150,7 @@ def days_of_january(folder: Path) -> list[pd.DataFrame]:
 
 
 def tell(account: Account, spark: SparkSession, folder: Path) -> None:
-    """Tell the story."""
+    """Run the demo: streams, two kills, and the check that each flight was counted once."""
     places = Places(folder)
     places.incoming.mkdir()
     days = days_of_january(folder)

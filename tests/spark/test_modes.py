@@ -53,7 +53,7 @@ def truth(spark: SparkSession, parquet: Path) -> dict[str, str]:
 
 
 def story(mode: str, spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
-    """Tell the story in the tests' own session, or in a process of the mode."""
+    """Return what the program of `modes` saw, in the tests' own session or in a process of the mode."""
     if mode == CLASSIC:
         return tell(spark, parquet, folder)
     return run("modes", mode, str(parquet), str(folder), seconds=280)

@@ -39,9 +39,9 @@ from pennon.table.operations import Overwrite, operation_name
 from pennon.table.versions import latest_version
 
 _MOST_KNOWN: Final = 2048
-"""So many versions are remembered between the plan of a step and its parts: fragments that differ, and no others.
+"""The number of versions that a stream remembers, each with the fragments that it changed, and no others.
 
-A step with limits looks at no more of them.
+A step that has limits reads at most as many versions, so its parts need no manifest a second time.
 """
 _FRAGMENTS, _ROWS, _BYTES = "fragments", "rows", "bytes"
 
@@ -114,7 +114,7 @@ class StreamLimits:
     size_bytes: int | None = None
 
     def allow(self, amount: Amount) -> bool:
-        """Tell whether a step may read so much."""
+        """Tell whether an amount is within the limits."""
         pairs = (
             (amount.fragments, self.fragments),
             (amount.rows, self.rows),
@@ -246,7 +246,7 @@ class TableStream:
         raise self._refused(at.version, name, change)
 
     def _passes_over(self, change: VersionChange, *, is_overwrite: bool) -> bool:
-        """Tell whether the rules pass over a version that deletes or updates rows."""
+        """Tell whether the rules skip the changes of a version, instead of refusing them."""
         only_deletes = not any(each.after and not each.before for each in change.fragments)
         only_deletes = only_deletes and not any(each.written for each in change.fragments)
         return self._rules.skip_changes or (

@@ -41,9 +41,9 @@ from pennon.table.versions import (
 _ROW_ID: Final = MetaColumn.ROW_ID.value
 _UPDATED: Final = MetaColumn.UPDATED_AT.value
 _MOST_VERSIONS: Final = 4
-"""So many manifests are kept: a feed reads each version as the one behind, and then as the one before."""
+"""The number of manifests that are kept, beside those read ahead: a feed compares each version with the one before it."""
 _AHEAD: Final = 8
-"""So many manifests are asked for at once where a store is far away, and they are small."""
+"""The number of small manifests that are read ahead, side by side, from a remote store."""
 _LARGE: Final = 10_000
 """Fragments of a manifest that is large: it has some 100 bytes for each."""
 NO_ROWS: Final[Int64Array] = np.empty(0, np.int64)
@@ -136,7 +136,7 @@ class History:
         return ShownColumns(tuple(self.shown.names), fitted, tuple(casts), self.blobs_as_bytes)
 
     def _has_same(self, manifest: Manifest, shown: Field) -> bool:
-        """Tell whether a version has a shown column, of its type.
+        """Tell whether a version has the shown column itself: its field id, with the same type.
 
         If the names differ it was renamed; or it was dropped, and its id was given to another one since.
         """
@@ -285,7 +285,7 @@ class VersionRows:
 
 
 def _is_alike(one: Field, other: Field) -> bool:
-    """Tell whether two fields have one type, but for children that only one of them has."""
+    """Tell whether two fields have the same type; children that only one of them has do not count."""
     if one.logical_type != other.logical_type:
         return False
     known = {each.id: each for each in one.children}

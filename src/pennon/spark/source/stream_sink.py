@@ -1,7 +1,7 @@
 """``df.writeStream.format("lance")``: each batch of a stream is one version, made once.
 
 Spark makes a writer for each batch, and runs a batch again if it does not know that it was committed.  The table knows:
-the commit notes the query and the number of the batch (`pennon.table.app_versions`).  Spark tells a Python sink the
+the commit notes the query and the number of the batch (`pennon.table.transaction`).  Spark tells a Python sink the
 number alone; the id of the query is a property of the tasks, so they hand it back with their fragments.
 """
 

@@ -3,7 +3,9 @@
 The first table: a stream reads a table and appends to another one, both of as many fragments, all of one small file.
 Each batch is one row.  The times are medians of Spark's own, of all of a batch and of its parts.
 
-The second table: a stream begins at the first version of a table whose versions have one row each.  It plans its batches
+The second table: batches of Parquet files through a stream's sink, and the same files by `pennon.spark.write`, in turns.
+
+The third table: a stream begins at the first version of a table whose versions have one row each.  It plans its batches
 of 1,000 fragments, as Spark's planner process does, without reading rows.
 """
 
@@ -25,9 +27,10 @@ from typing import Any
 import pyarrow as pa
 from page import heads, row
 from pyspark.sql import SparkSession
-from spark_side import CONF, QUICK_SOCKETS
+from spark_side import COLUMNS, CONF, QUICK_SOCKETS
 
 import pennon
+import pennon.spark
 from pennon.io import open_store
 from pennon.scan.changes.stream import Position, StreamLimits, StreamRules, TableStream
 from pennon.scan.snapshot import Snapshot
@@ -39,6 +42,8 @@ VERSIONS = 10_000
 BATCHES = 25
 WARM_UP = 5
 STEP = StreamLimits(fragments=1000)
+ROWS = (10_000, 100_000, 1_000_000)
+TURNS, UNCOUNTED = 7, 3
 PARTS = ("triggerExecution", "latestOffset", "queryPlanning", "addBatch", "walCommit")
 
 
@@ -101,6 +106,35 @@ def lag(folder: Path, versions: int) -> Iterator[tuple[int, float, int, float]]:
     tracemalloc.stop()
 
 
+def sink_and_write(spark: SparkSession, folder: Path, rows: int) -> tuple[float, float]:
+    """Return the medians of a batch of so many rows through the sink, and of a write of it, in milliseconds."""
+    inputs, streamed, written = (folder / name for name in ("in", "s.lance", "w.lance"))
+    made = spark.range(0, rows, 1, 2).selectExpr(*COLUMNS)
+    source = spark.readStream.schema(made.schema).parquet(str(inputs / "*"))
+    inputs.mkdir()
+    writer = source.writeStream.format("lance").trigger(processingTime="0 seconds")
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(streamed))
+    writes = []
+    try:
+        for number in range(UNCOUNTED + TURNS):
+            made.write.parquet(str(folder / "next"))
+            (folder / "next").rename(inputs / str(number))  # all its files at once
+            query.processAllAvailable()
+            began = time.perf_counter()
+            batch = spark.read.schema(made.schema).parquet(str(inputs / str(number)))
+            pennon.spark.write(batch, str(written), mode="append")
+            writes.append(1000 * (time.perf_counter() - began))
+        done: list[Any] = [each for each in query.recentProgress if each["numInputRows"]]
+    finally:
+        query.stop()
+    counts = [pennon.dataset(each).count_rows() for each in (streamed, written)]
+    if counts != [rows * (UNCOUNTED + TURNS)] * 2:
+        message = f"{counts} rows are in the tables"
+        raise RuntimeError(message)
+    sinks = [each["durationMs"]["triggerExecution"] for each in done[UNCOUNTED:]]
+    return median(sinks), median(writes[UNCOUNTED:])
+
+
 @contextmanager
 def a_folder() -> Iterator[Path]:
     """Give a folder that is gone afterwards."""
@@ -112,10 +146,11 @@ def a_folder() -> Iterator[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and print two tables of Markdown."""
+    """Measure, and print three tables of Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fragments", type=int, nargs="+", default=FRAGMENTS)
+    parser.add_argument("--fragments", type=int, nargs="*", default=FRAGMENTS)
     parser.add_argument("--versions", type=int, default=VERSIONS)
+    parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
     chosen = parser.parse_args(arguments)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]")
@@ -127,6 +162,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with a_folder() as folder:
             found = batches(spark, folder, count)
             print(row(f"{count:,}", *(f"{found[part]:,.0f}" for part in PARTS)), flush=True)
+    print()
+    print("\n".join(heads("rows a batch", "sink, ms", "`pennon.spark.write`, ms", "ratio")))
+    for count in chosen.rows:
+        with a_folder() as folder:
+            sink, write = sink_and_write(spark, folder, count)
+            cells = (f"{sink:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
+            print(row(f"{count:,}", *cells), flush=True)
     spark.stop()
     print()
     print("\n".join(heads("batch", "versions", "seconds", "requests", "peak memory, MB")))

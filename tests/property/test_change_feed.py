@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
+from pennon.scan.changes.feed import ChangeFeed
+from pennon.schema.field import Schema
 
 COLUMNS = ["id", "x", "s", "l", "p"]
 UNCHANGED = {"compact", "add a column", "drop a column", "index", "config", "rename"}
@@ -174,11 +177,28 @@ def versions_of(history: History) -> Iterator[tuple[int, Counter[str], Counter[s
         before = after
 
 
+def by_smallest_parts(uri: str) -> Counter[str]:
+    """Return all changes, read by parts of one fragment each, as other processes would."""
+    table = pennon.dataset(uri)
+    snapshot = table.snapshot
+    fields = {each.name: each for each in snapshot.manifest.schema.fields}
+    shown = Schema(tuple(fields[name] for name in COLUMNS))
+    feed = ChangeFeed(snapshot, 0, table.version, shown)
+    found: Counter[str] = Counter()
+    for version in feed.versions():
+        for part in version.parts(1):
+            for batch in pickle.loads(pickle.dumps(part)).batches():
+                found.update(map(repr, batch.to_pylist()))
+    return found
+
+
 def check(uri: str, seed: int) -> None:
     """Check the feed of one random history."""
     stable = bool(seed % 2)
     history = History(uri, seed, stable=stable)
     history.run(history.random.randrange(4, 12))
+    whole = pennon.dataset(uri).changes(0, columns=COLUMNS).read_all()
+    assert by_smallest_parts(uri) == Counter(map(repr, whole.to_pylist())), history.steps
     for version, before, after, changes in versions_of(history):
         step = history.steps.get(version, "create")
         kinds: dict[str, Counter[str]] = {}

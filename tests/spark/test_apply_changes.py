@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import pennon
 from pennon.spark import LanceTable
+from tests.spark.failing import AppendsMeanwhile
 
 EVENT = "id bigint, x bigint, at bigint, gone boolean"
 
@@ -89,6 +92,33 @@ def test_apply_changes_of_type_2_keeps_all_states(spark: SparkSession, uri: str,
             found.setdefault(row["id"], []).append(state)
         ordered = {key: sorted(states, key=lambda state: state[1]) for key, states in found.items()}
         assert ordered == {key: states for key, states in model.items() if states}
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_apply_changes_of_two_writers_at_once_leave_one_state_of_a_key(
+    spark: SparkSession, uri: str, tmp_path: Path, kind: int
+) -> None:
+    """The other writer appends a state of the key while the events are read."""
+    numbers = ["x", "at"] if kind == 1 else ["x", "__START_AT", "__END_AT"]
+    schema = pa.schema([("id", pa.string()), *((name, pa.int64()) for name in numbers)])
+    pennon.write_dataset(schema.empty_table(), uri)
+    state = {"id": "a", "x": 1} | ({"at": 10} if kind == 1 else {"__START_AT": 10})
+    meets = sf.udf(AppendsMeanwhile(uri, state, str(tmp_path / "calls")), "string")
+    events = spark.createDataFrame([("a", 2, 20)], "id string, x bigint, at bigint")
+    LanceTable.forPath(spark, uri).applyChanges(
+        events.select(meets("id").alias("id"), "x", "at"),
+        ["id"],
+        "at",
+        exceptColumns=[] if kind == 1 else ["at"],
+        storedAsScdType=kind,
+    )
+    assert (tmp_path / "calls").exists()
+    found = pennon.dataset(uri).to_table().sort_by("x").to_pylist()
+    if kind == 1:
+        assert found == [{"id": "a", "x": 2, "at": 20}]
+    else:
+        first = {"id": "a", "x": 1, "__START_AT": 10, "__END_AT": 20}
+        assert found == [first, {"id": "a", "x": 2, "__START_AT": 20, "__END_AT": None}]
 
 
 def test_apply_changes_takes_a_change_feed_into_another_table(

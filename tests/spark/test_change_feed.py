@@ -123,3 +123,45 @@ def test_change_feed_of_net_changes(spark: SparkSession, uri: str, net: bool) ->
     assert rows_of(found) == rows_of(expected)
     table = LanceTable.forPath(spark, uri)
     assert rows_of(table.changes(1, net=net).toArrow()) == rows_of(expected)
+
+
+def test_change_feed_of_blobs_has_their_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "blobs.lance")
+    values = [b"a" * 10, None, b"c" * 200_000, b""]
+    schema = pa.schema([pa.field("id", pa.int64()), pennon.blob_field("b")])
+    rows = pa.table([pa.array(range(4)), pennon.blob_array(values)], schema=schema)
+    kept = {"data_storage_version": "2.2", "enable_stable_row_ids": True}
+    ds = pennon.write_dataset(rows, path, max_rows_per_file=3, **kept)
+    ds.update({"id": "id + 10"}, where="id = 2")
+    ds.delete("id = 0")
+    found = feed(spark, path, startingVersion=1).collect()
+    assert sorted((row._commit_version, row._change_type, row.id, row.b) for row in found) == [
+        (1, "insert", 0, values[0]),
+        (1, "insert", 1, values[1]),
+        (1, "insert", 2, values[2]),
+        (1, "insert", 3, values[3]),
+        (2, "update_postimage", 12, values[2]),
+        (2, "update_preimage", 2, values[2]),
+        (3, "delete", 0, values[0]),
+    ]
+
+
+def test_change_feed_of_a_table_with_files_in_several_base_paths(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "table.lance")
+    bases = [
+        pennon.DatasetBasePath(str(tmp_path / "one"), name="one", id=4),
+        pennon.DatasetBasePath(str(tmp_path / "two"), name="two", is_dataset_root=True, id=7),
+    ]
+    rows = pa.table({"id": range(6), "x": range(6)})
+    cut = {"max_rows_per_file": 2, "enable_stable_row_ids": True}
+    pennon.write_dataset(rows, path, initial_bases=bases, target_bases=["one", "two"], **cut)
+    ds = pennon.dataset(path)
+    ds.update({"x": "x * 10"}, where="id % 2 = 0")
+    ds.delete("id = 5")
+    places = {file.base_id for each in ds.get_fragments() for file in each.data_files()}
+    assert {4, 7} <= places
+    expected = pennon.dataset(path).changes(0).read_all()
+    assert rows_of(feed(spark, path, startingVersion=1).toArrow()) == rows_of(expected)
+    assert expected.num_rows == 6 + 2 * 3 + 1

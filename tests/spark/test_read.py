@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -383,3 +384,17 @@ def test_column_of_storage_class_blob(spark: SparkSession) -> None:
         assert frame.where("octet_length(b) > 3").count() == 2
     with pytest.raises(UnsupportedError, match="storage class blob"):
         LanceTable.forPath(spark, str(golden)).delete("id = 2")
+
+
+def test_relative_path_means_the_same_to_functions_and_the_data_source(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both take it from where the session was started, as Spark's own readers do."""
+    relative = os.path.relpath(tmp_path / "t.lance", Path.cwd())
+    monkeypatch.chdir(tmp_path)
+    pennon.spark.write(spark.range(3), relative)
+    assert spark.read.format("lance").load(relative).count() == 3
+    assert pennon.spark.read(spark, relative).count() == 3
+    assert LanceTable.forPath(spark, relative).count() == 3
+    spark.range(2).write.format("lance").mode("append").save(relative)
+    assert pennon.dataset(str(tmp_path / "t.lance")).count_rows() == 5

@@ -174,6 +174,35 @@ def test_stream_source_lease_tag_keeps_versions_from_clean_up(reading: Reading) 
         reading.run(leaseTag="mine")
 
 
+def test_stream_source_lease_tag_keeps_versions_of_a_branch(reading: Reading) -> None:
+    ds = pennon.dataset(reading.uri)
+    side = ds.create_branch("side", ds.version)
+    assert reading.run(branch="side", leaseTag="reader") == [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
+    write(reading.uri, [99])
+    for number in range(20, 23):
+        rows = pa.table({"id": [number], "k": [f"k{number}"]})
+        side = pennon.write_dataset(rows, side, mode="append")
+    for each in (side, pennon.dataset(reading.uri)):
+        each.cleanup_old_versions(retain_versions=1, delete_unverified=True)
+    assert reading.run(branch="side", leaseTag="reader") == [[20, 21, 22]]
+
+
+def test_stream_source_goes_on_while_manifests_get_names_of_the_other_scheme(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    uri = str(tmp_path / "old.lance")
+    write(uri, range(3), enable_v2_manifest_paths=False)
+    reading = Reading(spark, uri, tmp_path)
+    assert reading.run() == [[0, 1, 2]]
+    write(uri, [20])
+    pennon.dataset(uri).migrate_manifest_paths_v2()
+    write(uri, [21])
+    assert reading.run() == [[20, 21]]
+    changes = spark.read.format("lance").option("readChangeFeed", "true")
+    found = changes.option("startingVersion", "1").load(uri).select("id").collect()
+    assert sorted(row.id for row in found) == [0, 1, 2, 20, 21]
+
+
 def test_stream_source_refuses_a_table_that_was_made_anew(reading: Reading) -> None:
     reading.run()
     shutil.rmtree(reading.uri)

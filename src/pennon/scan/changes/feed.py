@@ -23,18 +23,23 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import cached_property
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import DatasetVersion, FieldId
+from pennon.core.units import MIB, DatasetVersion, FieldId
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.changes.columns import ChangeType, change_columns
+from pennon.scan.changes.fragment_change import FragmentChange, Moves
 from pennon.scan.changes.values_differ import differing_rows
 from pennon.scan.changes.version_rows import NO_ROWS, History, RowsById, VersionRows, showing
 from pennon.scan.plan.query import ScanOptions, bind_query
+from pennon.scan.read.tasks import OPEN_BYTES
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Operation, Overwrite, Rewrite
 from pennon.table.transaction_wire import find_transaction
+
+_PART_BYTES = 256 * MIB
+"""The bytes of the files that are read before the ids of rows that moved are dropped again."""
 
 # --- the versions of a feed -----------------------------------------------------------------------
 
@@ -107,33 +112,27 @@ class ChangeFeed:
         """Yield the changes, version by version; raises as `versions`."""
         schema = self.schema
         for version in self.versions():
-            for change in version.fragments:
-                for batch in version.batches(change):
+            for part in version.parts(_PART_BYTES):
+                for batch in part.batches():
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentChange:
-    """A fragment that differs in two versions; None where a version does not have it.
-
-    ``written`` are the fields of both versions that lie elsewhere now.
-    """
-
-    before: Fragment | None
-    after: Fragment | None
-    written: frozenset[FieldId] = frozenset()
 
 
 class VersionChange:
     """The changes that one version made; ``before`` is None for the first one.  It pickles."""
 
     def __init__(
-        self, before: VersionRows | None, after: VersionRows, fragments: tuple[FragmentChange, ...]
+        self,
+        before: VersionRows | None,
+        after: VersionRows,
+        fragments: tuple[FragmentChange, ...],
+        others: tuple[FragmentChange, ...] | None = None,
     ) -> None:
         self.before = before
         self.after = after
         self.fragments = fragments
         """The fragments whose rows may differ."""
+        self._others = fragments if others is None else others
+        """The fragments to which rows of these may have moved, or from which they may have come."""
 
     @classmethod
     def between(cls, before: Snapshot | None, after: Snapshot, history: History) -> VersionChange:
@@ -155,11 +154,31 @@ class VersionChange:
         return cls(old, VersionRows(after, history.columns_of(after)), fragments)
 
     def travelling(self) -> VersionChange:
-        """Return the changes as they go to another process, with no other fragments than those that differ."""
+        """Return the changes without the fragments of the two versions that do not differ."""
         before = None if self.before is None else self.before.travelling()
-        return VersionChange(before, self.after.travelling(), self.fragments)
+        return VersionChange(before, self.after.travelling(), self.fragments, self._others)
 
-    def batches(self, change: FragmentChange) -> Iterator[pa.RecordBatch]:
+    def parts(
+        self, most_bytes: int, fragments: tuple[FragmentChange, ...] | None = None
+    ) -> Iterator[VersionChange]:
+        """Yield the changes in parts of at most ``most_bytes`` of files, each of which may be read by itself.
+
+        A part has neighbouring fragments, and knows those that its rows may have moved to or come from.  ``fragments``
+        are some of the fragments that differ, or None for all.
+        """
+        chosen = self.fragments if fragments is None else fragments
+        travelling = self.travelling()
+        moves = Moves(self.fragments) if self._has_ids else None
+        for some in _packed(chosen, most_bytes):
+            others = () if moves is None else moves.meeting(some)
+            yield VersionChange(travelling.before, travelling.after, some, others)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of the fragments, one fragment after the other."""
+        for change in self.fragments:
+            yield from self._batches(change)
+
+    def _batches(self, change: FragmentChange) -> Iterator[pa.RecordBatch]:
         """Yield the changes of one fragment: rows that went, rows that came, rows updated in place."""
         kinds = ChangeType
         before, after = self.before, self.after
@@ -237,19 +256,28 @@ class VersionChange:
 
     @cached_property
     def _went_by_id(self) -> RowsById:
-        """Return the rows that went, if some that came may be the same."""
+        """Return the rows that went from other fragments, and came to these."""
         if not self._has_ids or self.before is None:
             return RowsById.none()
-        pairs = [(each.before, self._went(each)) for each in self.fragments if each.before]
-        return self.before.all_by_id(pairs)
+        came = self.after.all_by_id(self._all_that_came(self.fragments))
+        return self.before.all_by_id(self._all_that_went(self._others), came) if len(came) else came
 
     @cached_property
     def _came_by_id(self) -> RowsById:
-        """Return the rows that came, if some that went may be the same."""
-        if not self._has_ids:
+        """Return the rows that came to other fragments, and went from these."""
+        if not self._has_ids or self.before is None:
             return RowsById.none()
-        pairs = [(each.after, self._came(each)) for each in self.fragments if each.after]
-        return self.after.all_by_id(pairs)
+        went = self.before.all_by_id(self._all_that_went(self.fragments))
+        return self.after.all_by_id(self._all_that_came(self._others), went) if len(went) else went
+
+    def _all_that_went(self, changes: Iterable[FragmentChange]) -> Iterator[_FragmentRows]:
+        return ((each.before, self._went(each)) for each in changes if each.before and each.loses)
+
+    def _all_that_came(self, changes: Iterable[FragmentChange]) -> Iterator[_FragmentRows]:
+        return ((each.after, self._came(each)) for each in changes if each.after and each.gains)
+
+
+_FragmentRows: TypeAlias = tuple[Fragment, Int64Array]
 
 
 def _split(
@@ -261,13 +289,29 @@ def _split(
     """
     if mine is None:
         return rows, NO_ROWS
-    at = np.minimum(np.searchsorted(others.ids, mine.ids), len(others) - 1)
-    is_there = others.ids[at] == mine.ids
+    at, is_there = others.find(mine.ids)
     return rows[~is_there], rows[is_there & (others.versions[at] != mine.versions)]
 
 
 def _without(rows: Int64Array, others: Int64Array) -> Int64Array:
     return np.setdiff1d(rows, others, assume_unique=True)
+
+
+def _packed(
+    fragments: tuple[FragmentChange, ...], most_bytes: int
+) -> Iterator[tuple[FragmentChange, ...]]:
+    """Yield runs of neighbours whose files have no more bytes than ``most_bytes``, or one that has more."""
+    some: list[FragmentChange] = []
+    size = 0
+    for each in fragments:
+        cost = OPEN_BYTES + each.size_bytes
+        if some and size + cost > most_bytes:
+            yield tuple(some)
+            some, size = [], 0
+        some.append(each)
+        size += cost
+    if some:
+        yield tuple(some)
 
 
 # --- what differs ---------------------------------------------------------------------------------

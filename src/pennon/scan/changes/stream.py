@@ -26,12 +26,8 @@ from pennon.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
-from pennon.scan.changes.feed import (
-    FragmentChange,
-    VersionChange,
-    appended_fragments,
-    operation_of,
-)
+from pennon.scan.changes.feed import VersionChange, appended_fragments, operation_of
+from pennon.scan.changes.fragment_change import FragmentChange
 from pennon.scan.changes.version_rows import History, VersionRows
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
@@ -95,9 +91,8 @@ class Amount:
     @classmethod
     def of(cls, change: FragmentChange) -> Amount:
         """Return what a fragment that differs has, before and behind the version."""
-        sides = [side for side in (change.before, change.after) if side is not None]
-        rows = sum(max((side.physical_rows or 0) - _deleted(side), 0) for side in sides)
-        return cls(1, rows, sum(file.size_bytes or 0 for side in sides for file in side.files))
+        rows = sum(max((side.physical_rows or 0) - _deleted(side), 0) for side in change.sides)
+        return cls(1, rows, change.size_bytes)
 
 
 def _deleted(fragment: Any) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
@@ -18,9 +19,9 @@ from pennon.core.thread_pools import map_all
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import NotFoundError, SchemaMismatchError
+from pennon.scan.changes.row_versions import ROW_ID, UPDATED
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.plan.query import ScanOptions, batch_rows, bind_query
-from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import ChosenRows, ScanTask
 from pennon.scan.run.filter import read_filtered_batches
@@ -38,8 +39,6 @@ from pennon.table.versions import (
     unlisted_location,
 )
 
-_ROW_ID: Final = MetaColumn.ROW_ID.value
-_UPDATED: Final = MetaColumn.UPDATED_AT.value
 _MOST_VERSIONS: Final = 4
 """The number of manifests that are kept, beside those read ahead: a feed compares each version with the one before it."""
 _AHEAD: Final = 8
@@ -177,10 +176,27 @@ class RowsById:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def sorted(self) -> RowsById:
-        """Return the rows in the order of their ids."""
-        order = np.argsort(self.ids)
-        return RowsById(self.ids[order], self.versions[order])
+    @classmethod
+    def of(cls, parts: Sequence[RowsById]) -> RowsById:
+        """Return the rows of all parts, in the order of their ids."""
+        if not parts:
+            return cls.none()
+        ids = np.concatenate([each.ids for each in parts])
+        order = np.argsort(ids)
+        versions = np.concatenate([each.versions for each in parts])
+        return cls(ids[order], versions[order])
+
+    def find(self, ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return where each id is among these rows, which are sorted; and whether it is there."""
+        if not len(self):
+            return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
+        return at, self.ids[at] == ids
+
+    def among(self, others: RowsById) -> RowsById:
+        """Return the rows whose ids other rows, which are sorted, have too."""
+        _, is_there = others.find(self.ids)
+        return RowsById(self.ids[is_there], self.versions[is_there])
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,17 +242,19 @@ class VersionRows:
 
     def by_id(self, fragment: Fragment, rows: Int64Array) -> RowsById:
         """Return rows of a fragment by their stable ids, in their order."""
-        columns = self.read_columns(fragment, rows, [_ROW_ID, _UPDATED])
+        columns = self.read_columns(fragment, rows, [ROW_ID, UPDATED])
         ids, versions = (np.asarray(each, np.int64) for each in columns.columns)
         return RowsById(ids, versions)
 
-    def all_by_id(self, rows: Iterable[tuple[Fragment, Int64Array]]) -> RowsById:
-        """Return rows of some fragments, sorted by their ids."""
-        found = [self.by_id(fragment, places) for fragment, places in rows if len(places)]
-        if not found:
-            return RowsById.none()
-        ids = np.concatenate([each.ids for each in found])
-        return RowsById(ids, np.concatenate([each.versions for each in found])).sorted()
+    def all_by_id(
+        self, rows: Iterable[tuple[Fragment, Int64Array]], among: RowsById | None = None
+    ) -> RowsById:
+        """Return rows of some fragments, sorted by their ids; with ``among`` only those that are there, too.
+
+        One fragment at a time is read, so no more than the result and a fragment's ids are held.
+        """
+        found = (self.by_id(fragment, places) for fragment, places in rows if len(places))
+        return RowsById.of([each if among is None else each.among(among) for each in found])
 
     def read_columns(self, fragment: Fragment, rows: Int64Array, names: list[str]) -> pa.Table:
         """Return columns of this version for rows of a fragment."""

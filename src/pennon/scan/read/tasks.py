@@ -34,6 +34,8 @@ MAX_DECODED_BYTES = 16 * MIB
 """Bytes of fixed width that a unit may become: a column of one value has no bytes in the file."""
 LEAST_UNIT_BYTES = MIB
 """Below this, handing a unit to another thread costs more than it saves."""
+OPEN_BYTES = 4 * MIB
+"""What reading a fragment in a task of its own costs beyond its bytes, in bytes; Spark's own figure for a file."""
 MAX_BATCH_ROWS = 2**32 - 1
 KNOWN_TASKS = 1 << 14
 """Of so few fragments the tasks of a scan of all rows are remembered."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from pennon.core.units import MIB
 from pennon.scan.plan.filter_columns import WidthGuess
-from pennon.scan.read.tasks import ScanTask, bytes_per_row
+from pennon.scan.read.tasks import OPEN_BYTES, ScanTask, bytes_per_row
 from pennon.schema.width import row_bytes
-from pennon.spark.source.partitions import OPEN_BYTES, size_bytes
+from pennon.spark.source.partitions import size_bytes
 from pennon.spark.source.scan_task import MAX_BATCH_ROWS, TableScan
 
 MOST_LOCAL_BYTES: Final = 4 * MIB

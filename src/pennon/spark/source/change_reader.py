@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.scan.changes.columns import change_columns
-from pennon.scan.changes.feed import ChangeFeed, FragmentChange, VersionChange
+from pennon.scan.changes.feed import ChangeFeed, VersionChange
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.spark.arrow_convert import convert_batch
@@ -24,29 +24,23 @@ from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.types import arrow_schema
 from pennon.table.versions import list_versions, version_as_of
 
-_PER_FRAGMENT_BYTES = 4 * 2**20
-"""What a fragment costs beyond its bytes, in bytes; as in `pennon.spark.source.partitions`."""
-
-
 @dataclass(frozen=True)
 class ChangePartition(ds.InputPartition):
     """The changes that one task reads: of one version, and some of its fragments."""
 
     version: VersionChange
-    fragments: tuple[FragmentChange, ...]
 
     @property
     def most_rows(self) -> int:
         """Return how many rows the fragments have, before and behind the version."""
-        sides = [side for each in self.fragments for side in (each.before, each.after) if side]
+        sides = [side for each in self.version.fragments for side in each.sides]
         return sum(side.physical_rows or 0 for side in sides)
 
 
 def read_changes(partition: ChangePartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the changes of one partition, in Spark's types."""
-    for change in partition.fragments:
-        for batch in partition.version.batches(change):
-            yield convert_batch(batch, schema)
+    for batch in partition.version.batches():
+        yield convert_batch(batch, schema)
 
 
 def plan_changes(
@@ -74,9 +68,9 @@ def plan_changes(
     shown = Schema(tuple(own[name] for name in names), schema.metadata)
     feed = ChangeFeed(snapshot, *versions, shown, blobs_as_bytes=True, net=net)
     return [
-        ChangePartition(version.travelling(), some)
+        ChangePartition(part)
         for version in feed.versions()
-        for some in packed(version.fragments, max_partition_bytes)
+        for part in version.parts(max_partition_bytes)
     ]
 
 
@@ -145,25 +139,3 @@ def first_since(snapshot: Snapshot, when: datetime) -> int:
         message = f"no version was committed at or after {when.isoformat()}"
         raise NotFoundError(message)
     return min(known)
-
-
-def packed(
-    fragments: Sequence[FragmentChange], most_bytes: int
-) -> Iterator[tuple[FragmentChange, ...]]:
-    """Yield neighbours whose files have no more bytes than a partition should."""
-    some: list[FragmentChange] = []
-    size = 0
-    for each in fragments:
-        cost = _PER_FRAGMENT_BYTES + sum(
-            file.size_bytes or 0
-            for side in (each.before, each.after)
-            if side is not None
-            for file in side.files
-        )
-        if some and size + cost > most_bytes:
-            yield tuple(some)
-            some, size = [], 0
-        some.append(each)
-        size += cost
-    if some:
-        yield tuple(some)

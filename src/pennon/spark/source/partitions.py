@@ -16,7 +16,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pennon.core.units import MIB
-from pennon.scan.read.tasks import ScanTask, bytes_per_row, plan_tasks
+from pennon.scan.read.tasks import OPEN_BYTES, ScanTask, bytes_per_row, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.width import has_width, row_bytes
 
@@ -24,9 +24,6 @@ Partition: TypeAlias = tuple[ScanTask, ...]
 
 MIN_SPLIT_BYTES = 4 * MIB
 """No fragment is split into smaller pieces for the cores' sake."""
-
-OPEN_BYTES = 4 * MIB
-"""What reading a fragment costs beyond its bytes, in bytes; Spark's own figure for a file."""
 
 ONE_TASK_BYTES = 32 * MIB
 """So much, `OPEN_BYTES` of each fragment counted, one task reads sooner than Spark brings together what two read."""

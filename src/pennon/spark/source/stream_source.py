@@ -32,7 +32,7 @@ from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
-from pennon.spark.source.change_reader import ChangePartition, first_since, packed, read_changes
+from pennon.spark.source.change_reader import ChangePartition, first_since, read_changes
 from pennon.spark.source.options import (
     STREAM_WRITE_KEYS,
     ReadOptions,
@@ -173,9 +173,9 @@ class LanceStreamReader(ds.DataSourceStreamReader):
         if self._options.rules.shows_changes:
             most = self._options.table.max_partition_bytes
             return [
-                ChangePartition(part.change.travelling(), some)
+                ChangePartition(some)
                 for part in parts
-                for some in packed(part.fragments, most)
+                for some in part.change.parts(most, part.fragments)
             ]
         return list(self._partitions_of_rows(parts))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.spark.names import quoted
+from pennon.spark.place import place_of
 from pennon.spark.stream_query import query_of
 from pennon.spark.table.functions import write
 from pennon.spark.table.lance_table import LanceTable
@@ -65,18 +66,18 @@ class _UpsertBatches:
         if app is None:
             message = "this session does not tell the id of the query: name it by upsert_batches(..., app='name')"
             raise ArgumentError(message)
-        options = dict(self.storage_options)
-        if read_newest_if_any(open_store(self.uri, options or None)) is None:
+        uri, options = place_of(batch.sparkSession, self.uri, self.storage_options)
+        if read_newest_if_any(open_store(uri, options or None)) is None:
             write(
                 batch,
-                self.uri,
+                uri,
                 enable_stable_row_ids=self.stable_row_ids,
                 txn_app_id=app,
                 txn_version=number,
                 storage_options=options,
             )
             return
-        table = LanceTable.forPath(batch.sparkSession, self.uri, options)
+        table = LanceTable.forPath(batch.sparkSession, uri, options)
         same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in self.on)
         merge = table.alias("t").merge(batch.alias("s"), same)
         merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()

@@ -16,6 +16,7 @@ from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.history import HistoryEntry
 from pennon.spark.names import check_new_names
+from pennon.spark.place import place_of
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.types import lance_schema
 from pennon.table.commit.options import CommitPolicy
@@ -136,9 +137,10 @@ class LanceTableBuilder(Generic[T]):
                 "source in Python, so say location(path)"
             )
             raise ArgumentError(message)
-        store = open_store(self.uri)
+        uri, options = place_of(self.spark, self.uri)
+        store = open_store(uri, options or None)
         base = read_manifest(store) if self.way == _REPLACE else read_newest_if_any(store)
-        made = self.open(self.spark, self.uri)
+        made = self.open(self.spark, uri)
         if base is not None and self.way == _KEEP:
             return made
         mode = WriteMode.CREATE if self.way in {_CREATE, _KEEP} else WriteMode.OVERWRITE

@@ -21,6 +21,7 @@ from pennon.spark.changes.partial_overwrite import overwrite_keys, overwrite_whe
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
 from pennon.spark.moments import moment_in
+from pennon.spark.place import place_of
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.session import is_case_sensitive, merges_schemas
 from pennon.spark.source.conditions import Condition
@@ -97,6 +98,7 @@ def read(
     >>> pennon.spark.read(spark, path, ["key"], filter="value > 1").collect()
     [Row(key='b'), Row(key='c')]
     """
+    uri, store = place_of(spark, uri, storage_options)
     options = ReadOptions(
         uri=uri,
         columns=None if columns is None else tuple(columns),
@@ -107,7 +109,7 @@ def read(
         with_row_address=with_row_address,
         batch_size=batch_size,
         max_partition_bytes=max_partition_bytes,
-        storage_options=dict(storage_options or {}),
+        storage_options=store,
     )
     if aggregate is None and not group_by:
         snapshot = snapshot_of(options)
@@ -172,13 +174,14 @@ def write(
         message = f"the first argument is a DataFrame of Spark, not a value of type {type(df).__name__}: spark.createDataFrame(rows)"
         raise TypeError(message)
     sizes = fixed_size_list or {}
+    uri, store = place_of(df.sparkSession, uri, storage_options)
     options = WriteOptions(
         uri=uri,
         fixed_size_lists=parse_fixed_size_lists(sizes) if isinstance(sizes, str) else sizes,
         max_rows_per_file=max_rows_per_file,
         max_bytes_per_file=max_bytes_per_file,
         data_storage_version=data_storage_version,
-        storage_options=dict(storage_options or {}),
+        storage_options=store,
         overwrite_by=tuple(overwrite_by),
         merge_schema=merge_schema or (not overwrite_schema and merges_schemas(df.sparkSession)),
         overwrite_schema=overwrite_schema,

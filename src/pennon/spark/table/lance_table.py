@@ -23,6 +23,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
+from pennon.spark.place import place_of
 from pennon.spark.source.conditions import (
     check_flag,
     check_kind,
@@ -88,7 +89,7 @@ class LanceTable(
         >>> LanceTable.forPath(spark, path).count()
         3
         """
-        table = cls(sparkSession, path, dict(hadoopConf or {}))
+        table = cls(sparkSession, *place_of(sparkSession, path, hadoopConf))
         table.snapshot()
         return table
 
@@ -232,8 +233,8 @@ class LanceTable(
         check_flag(is_shallow, "isShallow needs to be a boolean but got")
         check_flag(is_replacing, "replace needs to be a boolean but got")
         config = check_properties(properties)
-        made = LanceTable(self.spark, target, self.storage_options)
-        store = open_store(target, dict(self.storage_options) or None)
+        made = LanceTable(self.spark, *place_of(self.spark, target, self.storage_options))
+        store = open_store(made.uri, dict(made.storage_options) or None)
         shallow = bool(is_shallow)
         if is_replacing and read_newest_if_any(store) is not None:
             clone_over(self.spark, source, made.snapshot(), is_shallow=shallow, config=config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from pennon.spark.conflicts import once, with_conflict_retries
 from pennon.spark.session import merges_schemas
 from pennon.spark.source.conditions import Condition, check_condition, check_values
 from pennon.spark.stream_query import pass_over
-from pennon.table.transaction import app_version
+from pennon.table.transaction import AppVersion, app_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,20 +89,8 @@ class LanceMergeBuilder:
         spark = self.merge.source.sparkSession
         merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
         app = app_version(txnAppId, txnVersion)
-        if app is not None and app.is_in(self.snapshot.manifest.config):
-            pass_over(self.merge.source)
         system = merge.system_columns(self.snapshot.manifest.schema.names)
-        counts = once(
-            app,
-            self.snapshot,
-            lambda: with_conflict_retries(
-                spark, lambda now: merge_rows(now, merge, app), self.snapshot, system
-            ),
-            dict.fromkeys(_COUNTS, 0),
-        )
-        return count_frame(
-            self.merge.source.sparkSession, [(name, counts[name]) for name in _COUNTS]
-        )
+        return run_merge(merge.source, self.snapshot, lambda _: merge, app, system)
 
     def _update(
         self, when: When, condition: Condition | None, values: Mapping[str, Condition] | None
@@ -124,6 +112,34 @@ class LanceMergeBuilder:
         clause = MergeClause(when, change, condition, values)
         merge = replace(self.merge, clauses=(*self.merge.clauses, clause))
         return replace(self, merge=merge)
+
+
+def run_merge(
+    source: DataFrame,
+    snapshot: Snapshot,
+    plan: Callable[[Snapshot], Merge],
+    app: AppVersion | None,
+    system_columns: Iterable[str] = (),
+) -> DataFrame:
+    """Merge, and return the counts of rows; after a conflict the merge is planned anew for the newest version.
+
+    ``source`` has the rows that are merged, which a streaming query waits for; ``system_columns``: see
+    `pennon.spark.conflicts.with_conflict_retries`.  Raises as `LanceMergeBuilder.execute`.
+    """
+    spark = source.sparkSession
+    counts = dict.fromkeys(_COUNTS, 0)
+    if app is not None and app.is_in(snapshot.manifest.config):
+        pass_over(source)
+    else:
+        counts = once(
+            app,
+            snapshot,
+            lambda: with_conflict_retries(
+                spark, lambda now: merge_rows(now, plan(now), app), snapshot, system_columns
+            ),
+            counts,
+        )
+    return count_frame(spark, [(name, counts[name]) for name in _COUNTS])
 
 
 def count_frame(spark: SparkSession, counts: Sequence[tuple[str, int]]) -> DataFrame:

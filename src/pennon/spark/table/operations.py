@@ -15,6 +15,7 @@ from pennon.ops.versions.replace_by_clone import plan_replacing_copy, replace_by
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.spark.history import HistoryEntry
+from pennon.spark.place import place_of
 from pennon.spark.run_tasks import Progress, run_tasks
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def convert(
     >>> pennon.spark.convert(spark, path, "2.2")
     2
     """
-    store = open_store(uri, dict(storage_options or {}) or None)
+    uri, options = place_of(spark, uri, storage_options)
+    store = open_store(uri, options or None)
     task = plan_convert(store, FileVersion.parse(to))
     fragments = run_tasks(spark, task, task.count, progress=progress)
     return commit_convert(task, fragments).version

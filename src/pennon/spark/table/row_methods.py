@@ -23,7 +23,7 @@ from pennon.spark.source.conditions import (
 )
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.table.handle import TableHandle
-from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame
+from pennon.spark.table.merge_builder import LanceMergeBuilder, count_frame, run_merge
 from pennon.table.transaction import AppVersion, app_version
 
 if TYPE_CHECKING:
@@ -142,21 +142,30 @@ class RowMethods:
         """
         check_kind(source, DataFrame, "source must be DataFrame, got")
         events = Events.of(source, keys, sequenceBy, applyAsDeletes, exceptColumns)
-        snapshot = self.snapshot()
-        if storedAsScdType == 1:
-            stored = snapshot.manifest.schema.names
-            newer_than = (
-                sequenceBy if isinstance(sequenceBy, str) and sequenceBy in stored else None
-            )
-            merge = merge_of_type_1(snapshot, events, newer_than)
-        elif storedAsScdType == 2:
-            merge = merge_of_type_2(
-                snapshot, events, frame_of(self.spark, snapshot, ReadOptions(self.uri))
-            )
-        else:
-            message = f"storedAsScdType is 1 (the last state of each key) or 2 (all states), not {storedAsScdType!r}"
-            raise ArgumentError(message)
-        return LanceMergeBuilder(snapshot, merge).execute(txnAppId=txnAppId, txnVersion=txnVersion)
+        plan = _plan_of_changes(self, events, sequenceBy, storedAsScdType)
+        return run_merge(source, self.snapshot(), plan, app_version(txnAppId, txnVersion))
+
+
+def _plan_of_changes(
+    table: TableHandle, events: Events, sequence_by: Condition | None, kind: int
+) -> Callable[[Snapshot], Merge]:
+    """Return what plans the merge of events into a version: what it does depends on the states that the version has."""
+    if kind == 1:
+        return lambda now: merge_of_type_1(
+            now,
+            events,
+            sequence_by
+            if isinstance(sequence_by, str) and sequence_by in now.manifest.schema.names
+            else None,
+        )
+    if kind == 2:  # noqa: PLR2004 - the field's own name of the kind
+        return lambda now: merge_of_type_2(
+            now, events, frame_of(table.spark, now, ReadOptions(table.uri))
+        )
+    message = (
+        f"storedAsScdType is 1 (the last state of each key) or 2 (all states), not {kind!r}"
+    )
+    raise ArgumentError(message)
 
 
 def _with_retries(

@@ -50,6 +50,18 @@ def count_row_ids(data: bytes) -> int:
     return sum(map(_count, segments))
 
 
+def row_id_bounds(data: bytes) -> tuple[int, int]:
+    """Return numbers that no id of a sequence is below or above, without a number a row; raises FormatError.
+
+    A sequence without ids gives (1, 0).  The bounds of ranges with holes or bitmaps are those of their range.
+    """
+    segments = parse_message(rowids_pb2.RowIdSequence, data).segments
+    bounds = [found for found in map(_bounds, segments) if found[0] <= found[1]]
+    if not bounds:
+        return 1, 0
+    return min(low for low, _ in bounds), max(high for _, high in bounds)
+
+
 def decode_row_versions(data: bytes, num_rows: int) -> RowIds:
     """Return the table version of each of ``num_rows`` rows (created at, or last updated at).
 
@@ -106,6 +118,21 @@ def _count(segment: rowids_pb2.U64Segment) -> int:
             return len(_decode_array(segment.sorted_array))
         case _:
             return len(_decode_array(segment.array))
+
+
+def _bounds(segment: rowids_pb2.U64Segment) -> tuple[int, int]:
+    match segment.WhichOneof("segment"):
+        case "range":
+            return segment.range.start, segment.range.end - 1
+        case "range_with_holes":
+            return segment.range_with_holes.start, segment.range_with_holes.end - 1
+        case "range_with_bitmap":
+            return segment.range_with_bitmap.start, segment.range_with_bitmap.end - 1
+        case "sorted_array":
+            values = _decode_array(segment.sorted_array)
+        case _:
+            values = _decode_array(segment.array)
+    return (int(values.min()), int(values.max())) if len(values) else (1, 0)
 
 
 def _range(start: int, end: int, limit: int) -> RowIds:

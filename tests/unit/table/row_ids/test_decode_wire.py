@@ -13,7 +13,12 @@ from pennon.errors import FormatError
 from pennon.io import MemoryStore, open_store
 from pennon.proto import rowids_pb2
 from pennon.table.fragment import ExternalFile
-from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
+from pennon.table.row_ids.decode_wire import (
+    decode_row_ids,
+    decode_row_versions,
+    read_sequence,
+    row_id_bounds,
+)
 from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_id_range
 from pennon.table.versions import read_manifest
 
@@ -76,6 +81,18 @@ def test_row_id_segments_decode_in_sequence() -> None:
     data = sequence(*(segment for segment, _ in GOOD))
     ids = [row_id for _, more in GOOD for row_id in more]
     assert decode_row_ids(data, len(ids)).tolist() == ids
+
+
+@pytest.mark.parametrize(("segment", "ids"), GOOD)
+def test_bounds_of_row_ids_hold_every_id(segment: rowids_pb2.U64Segment, ids: list[int]) -> None:
+    low, high = row_id_bounds(sequence(segment))
+    assert all(low <= row_id <= high for row_id in ids)
+    assert (low <= high) is bool(ids)
+
+
+def test_bounds_of_row_ids_span_all_segments_that_have_ids() -> None:
+    assert row_id_bounds(sequence(a_range(90, 95), a_range(7, 7), a_range(5, 9))) == (5, 94)
+    assert row_id_bounds(sequence(a_range(7, 7))) == row_id_bounds(sequence()) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def read(
         rows = [
             batch
             for part in parts
-            for some in part.fragments
-            for batch in part.change.batches(some)
+            for some in part.change.parts(each.choice([1, 2**30]), part.fragments)
+            for batch in some.batches()
         ]
         assert amount.fragments == sum(len(part.fragments) for part in parts)
         yield end, limits, amount, rows

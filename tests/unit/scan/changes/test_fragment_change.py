@@ -52,7 +52,7 @@ def test_moves_do_not_meet_fragments_whose_rows_were_updated_in_place() -> None:
     assert Moves((in_place, gained)).meeting([gained]) == ()
 
 
-def test_part_of_an_update_travels_without_fragments_that_have_other_row_ids(tmp_path: Path) -> None:
+def test_parts_of_an_update_show_each_row_once(tmp_path: Path) -> None:
     rows = pa.table({"a": range(4000)})
     table = pennon.write_dataset(
         rows, str(tmp_path / "t"), max_rows_per_file=100, enable_stable_row_ids=True
@@ -62,9 +62,6 @@ def test_part_of_an_update_travels_without_fragments_that_have_other_row_ids(tmp
     for change in _versions(table, 1):
         parts = list(change.parts(1))
         assert len(parts) == len(change.fragments) == 11
-        alone = [len(pickle.dumps(part)) for part in parts]
-        together = len(pickle.dumps(change.travelling()))
-        assert min(alone) < 0.6 * together
         kinds = [
             kind
             for part in parts

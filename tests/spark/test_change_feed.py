@@ -128,9 +128,9 @@ def test_change_feed_of_net_changes(spark: SparkSession, uri: str, net: bool) ->
 def test_change_feed_of_blobs_has_their_bytes(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "blobs.lance")
     values = [b"a" * 10, None, b"c" * 200_000, b""]
-    schema = pa.schema([pa.field("id", pa.int64()), pennon.blob_field("b")])
-    rows = pa.table([pa.array(range(4)), pennon.blob_array(values)], schema=schema)
-    kept = {"data_storage_version": "2.2", "enable_stable_row_ids": True}
+    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    rows = pa.table([range(4), values], schema=pa.schema([pa.field("id", pa.int64()), blob]))
+    kept = {"data_storage_version": "2.1", "enable_stable_row_ids": True}
     ds = pennon.write_dataset(rows, path, max_rows_per_file=3, **kept)
     ds.update({"id": "id + 10"}, where="id = 2")
     ds.delete("id = 0")
@@ -144,6 +144,18 @@ def test_change_feed_of_blobs_has_their_bytes(spark: SparkSession, tmp_path: Pat
         (2, "update_preimage", 2, values[2]),
         (3, "delete", 0, values[0]),
     ]
+
+
+def test_change_feed_of_blobs_in_files_of_their_own_is_refused_by_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "blobs.lance")
+    schema = pa.schema([pa.field("id", pa.int64()), pennon.blob_field("b")])
+    rows = pa.table([pa.array(range(2)), pennon.blob_array([b"a", None])], schema=schema)
+    pennon.write_dataset(rows, path, data_storage_version="2.2")
+    with pytest.raises(Exception, match="column 'b' holds blobs of version 2"):
+        feed(spark, path, startingVersion=1).collect()
+    assert feed(spark, path, startingVersion=1, columns="id").count() == 2
 
 
 def test_change_feed_of_a_table_with_files_in_several_base_paths(

@@ -145,6 +145,14 @@ class LocalStore:
             found = _sorted_paths(self._listed(folder), folder)
         return ((path, None) for path in found)
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted: empty ones, too, and links to folders."""
+        folder = check_prefix(prefix)
+        above = f"{folder}/" if folder else ""
+        with os_errors("list", prefix):
+            found = sorted(_folder_names(self._listed(folder)))
+        return (above + name for name in found)
+
     def open_writer(self, path: str) -> DurableWriter:
         """Start a new file, which gets its name when it is closed."""
         return DurableWriter(self._target(path), path)
@@ -271,6 +279,24 @@ def _sorted_paths(folder: str, prefix: str) -> list[str]:
             found += _sorted_paths(each.path, above + each.name)
     found.sort()
     return found
+
+
+def _folder_names(folder: str) -> list[str]:
+    """Return the names of the folders in a folder; a name that is no text is left out."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [each.name for each in entries if each.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name for name in found if name.isprintable() or _is_text(name)]
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:

@@ -27,6 +27,7 @@ from pennon.io.durable import (
     link_new,
     open_temporary,
     sync_file,
+    sync_folder,
     temporary_name,
     write_all,
 )
@@ -194,6 +195,24 @@ class LocalStore:
         for folder, _, _ in os.walk(self._real_root, topdown=False):
             with suppress(OSError):  # there is something in it
                 os.rmdir(folder)
+
+    def rename_folder(self, folder: str, new_folder: str) -> None:
+        """Give a folder of the store another name, at once and durably.
+
+        Raises NotFoundError if it is not there, AlreadyExistsError if something has the new name.
+        """
+        source, target = self._target(folder), self._target(new_folder)
+        with os_errors("rename", folder):
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_folder)
+            try:
+                os.rename(source, target)
+            except OSError as error:
+                if error.errno in {errno.ENOTEMPTY, errno.ENOTDIR}:
+                    raise FileExistsError(error.errno, error.strerror, new_folder) from error
+                raise
+            for changed in {os.path.dirname(source), os.path.dirname(target)}:
+                sync_folder(changed)
 
     def _listed(self, folder: str) -> str:
         """Return where a folder that is listed lies."""

@@ -43,11 +43,13 @@ from pennon.catalog.table_names import join_name
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
+    ConflictError,
     FormatError,
     NotFoundError,
     UnsupportedError,
 )
 from pennon.io import open_store
+from pennon.io.store import Store
 from pennon.table.naming import VERSIONS
 
 _USER: Final = re.compile(r"(?<=://)[^/@]*@")
@@ -83,11 +85,21 @@ class DirectoryCatalog(Catalog):
             message = "a catalog finds tables by __manifest, by folders, or by both: one must be True"
             raise ArgumentError(message)
         self._options = dict(storage_options or {})
-        self._store = open_store(root, self._options)
-        self._folders = TableFolders(self._store)
-        self._manifest = ManifestTable(self._store)
         self._has_manifest = manifest
         self._lists_folders = folders
+        self._use(open_store(root, self._options))
+
+    @classmethod
+    def on_store(cls, store: Store) -> DirectoryCatalog:
+        """Return the catalog on the root of a store that is open already, such as those of `pennon.testing`."""
+        made = cls("memory://")
+        made._use(store)
+        return made
+
+    def _use(self, store: Store) -> None:
+        self._store = store
+        self._folders = TableFolders(store)
+        self._manifest = ManifestTable(store)
 
     @property
     def root(self) -> str:
@@ -273,7 +285,7 @@ class DirectoryCatalog(Catalog):
             self._folders.rename(folder, new_place)
         try:
             self._rename_row(name, new_name, new_place, entry.properties, is_needed=not is_by_folder)
-        except (AlreadyExistsError, NotFoundError):
+        except (AlreadyExistsError, NotFoundError, ConflictError):
             if new_place != folder:
                 self._folders.rename(new_place, folder)
             raise
@@ -348,7 +360,7 @@ class DirectoryCatalog(Catalog):
 
     def _root_properties(self, name: TableName) -> dict[str, str]:
         """Return the properties of a table of the root namespace; a damaged ``__manifest`` has none for it."""
-        with suppress(FormatError):
+        with suppress(FormatError, UnsupportedError):
             found = self._read().find_table(object_id(name))
             return {} if found is None else found.properties
         return {}

@@ -34,6 +34,7 @@ from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.io.trust import below
 from pennon.ops.cleanup.drop import drop_table
+from pennon.table.external import ExternalStore
 from pennon.table.naming import VERSIONS
 
 RESERVED: Final = ".lance-reserved"
@@ -128,6 +129,9 @@ class TableFolders:
 
         Raises ArgumentError for files that are no table and were not reserved for one; none is deleted then.
         """
+        if isinstance(self.store, ExternalStore):
+            message = "versions that an external manifest store grants cannot be taken back there"
+            raise UnsupportedError(message)
         if state is State.ABSENT:
             return
         inside = PrefixStore(self.store, folder)

@@ -58,13 +58,19 @@ class Program:
         return self.rng.random() < 0.5
 
     def new_table(self, *, nested: bool | None = None) -> TableName:
-        spaces = [(), *self.namespaces] if nested is None else list(self.namespaces) if nested else [()]
+        spaces = (
+            [(), *self.namespaces] if nested is None else list(self.namespaces) if nested else [()]
+        )
         while True:
             space = self.rng.choice(spaces)
             # In the root, pylance writes markers of names with other letters into folders of its own.
             parts = PARTS if space else PARTS[:6]
             name = (*space, self.rng.choice(parts) + self.rng.choice(["", "2", "3"]))
-            if name not in self.tables and name not in self.namespaces and name not in self.forgotten:
+            if (
+                name not in self.tables
+                and name not in self.namespaces
+                and name not in self.forgotten
+            ):
                 return name
 
     def a_table(self, *, nested: bool | None = None) -> TableName | None:

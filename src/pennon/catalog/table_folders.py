@@ -82,7 +82,7 @@ class TableFolders:
             raise ArgumentError(message) from None
 
     def state_of(self, folder: str) -> State:
-        """Return the state of a folder: in three requests at most, whatever the size of its table."""
+        """Return the state of a folder, with four requests at most, however large its table is."""
         if self._has(folder, DEREGISTERED):
             return State.DEREGISTERED
         if f"{folder}/{VERSIONS}" in set(self.store.list_folders(folder)):

@@ -90,11 +90,16 @@ def test_rename_of_a_root_table_renames_its_folder_and_keeps_rows(
     assert (catalog.list_tables(), catalog.list_tables(("ns",))) == (["back"], [])
 
 
-def test_rename_to_a_root_name_that_is_taken_changes_nothing(catalog: DirectoryCatalog) -> None:
+def test_rename_to_a_taken_name_leaves_both_tables(catalog: DirectoryCatalog) -> None:
     catalog.create_namespace(("ns",))
     for name in (("a",), ("b",), ("ns", "t")):
         written(catalog, name)
-    for old, new in ((("a",), ("b",)), (("ns", "t"), ("a",)), (("a",), ("ns", "t")), (("a",), ("ns",))):
+    for old, new in (
+        (("a",), ("b",)),
+        (("ns", "t"), ("a",)),
+        (("a",), ("ns", "t")),
+        (("a",), ("ns",)),
+    ):
         with pytest.raises(AlreadyExistsError):
             catalog.rename_table(old, new)
     with pytest.raises(NotFoundError):
@@ -150,7 +155,18 @@ def test_table_with_an_odd_name_is_written_and_read(
 
 
 @pytest.mark.parametrize(
-    "name", [("a/b",), ("../up",), ("a$b",), ("a\\b",), ("%2e%2e%2fx",), ("x" * 300,), ("ns", "a/b"), ("ns", "a$b"), ("%252e%252e%252f",)]
+    "name",
+    [
+        ("a/b",),
+        ("../up",),
+        ("a$b",),
+        ("a\\b",),
+        ("%2e%2e%2fx",),
+        ("x" * 300,),
+        ("ns", "a/b"),
+        ("ns", "a$b"),
+        ("%252e%252e%252f",),
+    ],
 )
 def test_table_name_that_no_folder_can_have_raises(name: TableName, tmp_path: Path) -> None:
     catalog = DirectoryCatalog(tmp_path / "root")
@@ -167,7 +183,17 @@ def test_register_of_a_place_outside_of_the_root_raises(tmp_path: Path) -> None:
     pennon.write_dataset(ROWS, outside)
     catalog = DirectoryCatalog(tmp_path / "root")
     catalog.create_namespace(("ns",))
-    places = [str(outside), f"file://{outside}", "../outside.lance", "s3://bucket/t", "a/../../x", "", "/", "__manifest", "%2e%2e/outside.lance"]
+    places = [
+        str(outside),
+        f"file://{outside}",
+        "../outside.lance",
+        "s3://bucket/t",
+        "a/../../x",
+        "",
+        "/",
+        "__manifest",
+        "%2e%2e/outside.lance",
+    ]
     for place in places:
         with pytest.raises(ArgumentError, match="below the root"):
             catalog.register_table(("ns", "t"), place)
@@ -176,10 +202,17 @@ def test_register_of_a_place_outside_of_the_root_raises(tmp_path: Path) -> None:
     assert catalog.list_tables(("ns",)) == []
 
 
-def test_register_takes_paths_and_uris_below_the_root(catalog: DirectoryCatalog, tmp_path: Path) -> None:
+def test_register_takes_paths_and_uris_below_the_root(
+    catalog: DirectoryCatalog, tmp_path: Path
+) -> None:
     catalog.create_namespace(("ns",))
     pennon.write_dataset(ROWS, tmp_path / "deep" / "er.lance")
-    places = ["deep/er.lance", "deep/er.lance/", str(tmp_path / "deep/er.lance"), f"file://{tmp_path}/deep/er.lance"]
+    places = [
+        "deep/er.lance",
+        "deep/er.lance/",
+        str(tmp_path / "deep/er.lance"),
+        f"file://{tmp_path}/deep/er.lance",
+    ]
     for number, place in enumerate(places):
         entry = catalog.register_table(("ns", f"t{number}"), place)
         assert entry.location == str(tmp_path / "deep/er.lance")
@@ -189,7 +222,9 @@ def test_register_takes_paths_and_uris_below_the_root(catalog: DirectoryCatalog,
         catalog.register_table(("root",), "deep/er.lance")
 
 
-def test_declared_name_is_taken_until_it_is_dropped(catalog: DirectoryCatalog, tmp_path: Path) -> None:
+def test_declared_name_is_taken_until_it_is_dropped(
+    catalog: DirectoryCatalog, tmp_path: Path
+) -> None:
     catalog.create_namespace(("ns",))
     for name in (("t",), ("ns", "t")):
         entry = catalog.declare_table(name)
@@ -216,7 +251,7 @@ def test_table_and_namespace_of_one_name_in_the_root_are_refused(catalog: Direct
         catalog.declare_table(("ns", "deep"))
 
 
-def test_drop_of_a_folder_that_is_no_table_deletes_nothing(
+def test_drop_of_a_folder_without_a_table_deletes_no_file(
     catalog: DirectoryCatalog, tmp_path: Path
 ) -> None:
     (tmp_path / "photos.lance").mkdir()
@@ -252,7 +287,7 @@ def test_catalog_never_prints_its_credentials(tmp_path: Path) -> None:
     assert entry.storage_options == secret
     assert "hidden" not in repr(entry)
     for work in (local.drop_namespace, local.describe_table, local.declare_table):
-        with pytest.raises(Exception) as caught:  # noqa: PT011 - of each kind
+        with pytest.raises(Exception) as caught:
             work(("t",)) if work == local.declare_table else work(("none",))
         assert "hidden" not in str(caught.value)
 
@@ -267,7 +302,7 @@ def test_list_of_ten_thousand_tables_opens_none_and_takes_a_second(tmp_path: Pat
     assert time.perf_counter() - began < 1
 
 
-def test_list_of_root_tables_asks_only_for_folders_and_markers() -> None:
+def test_list_of_root_tables_requests_folders_and_markers_only() -> None:
     inner = MemoryStore(uuid.uuid4().hex)
     for number in range(20):
         inner.put(f"t{number}.lance/_versions/1.manifest", b"never read")
@@ -321,4 +356,8 @@ def test_catalog_reads_rows_of_pa_types_of_newer_manifests(tmp_path: Path) -> No
     catalog.rename_table(("ns", "t"), ("new", "u"))
     assert catalog.describe_namespace(("new",)) == {"c": "d"}
     found = pennon.dataset(tmp_path / "__manifest").to_table().sort_by("object_id").to_pylist()
-    assert [(row["object_id"], row["extra"]) for row in found] == [("new", None), ("new$u", 2), ("ns", 1)]
+    assert [(row["object_id"], row["extra"]) for row in found] == [
+        ("new", None),
+        ("new$u", 2),
+        ("ns", 1),
+    ]

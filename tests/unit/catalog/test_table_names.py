@@ -30,7 +30,9 @@ def test_split_name_with_dots_backticks_and_unicode(text: str, name: tuple[str, 
     assert split_name(text) == name
 
 
-@pytest.mark.parametrize("text", ["", ".", "a.", ".a", "a..b", "`", "``", "`a", "a`", "`a`b", "a.`b"])
+@pytest.mark.parametrize(
+    "text", ["", ".", "a.", ".a", "a..b", "`", "``", "`a", "a`", "`a`b", "a.`b"]
+)
 def test_split_name_of_text_without_a_part_raises(text: str) -> None:
     with pytest.raises(ArgumentError, match="no name of a table"):
         split_name(text)
@@ -44,7 +46,7 @@ def test_split_name_of_a_very_long_text_raises_at_once() -> None:
     assert len(split_name("a." * 30_000 + "b")) == 30_001
 
 
-def test_join_name_quotes_parts_that_are_no_words() -> None:
+def test_join_name_quotes_parts_with_other_characters() -> None:
     assert join_name(("a", "b_1", "ü")) == "a.b_1.ü"
     assert join_name(("a.b", "1st", "x`y", "two words")) == "`a.b`.`1st`.`x``y`.`two words`"
 
@@ -54,7 +56,9 @@ def test_joined_names_split_into_the_same_parts(name: tuple[str, ...]) -> None:
     assert split_name(join_name(name)) == name
 
 
-@pytest.mark.parametrize("name", ["text", ("a", ""), ("a\0",), ("a\nb",), ("\ud800",), (1,), (None,)])
+@pytest.mark.parametrize(
+    "name", ["text", ("a", ""), ("a\0",), ("a\nb",), ("\ud800",), (1,), (None,)]
+)
 def test_check_parts_of_a_name_without_clean_text_raises(name: object) -> None:
     with pytest.raises(ArgumentError):
         check_parts(name, is_table=True)  # type: ignore[arg-type]

@@ -32,8 +32,9 @@ def stream(table: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def path_of(location: str) -> str:
+def path_of(location: str | None) -> str:
     """A location as a plain path."""
+    assert location is not None
     return unquote(location.removeprefix("file://")) if "://" in location else location
 
 

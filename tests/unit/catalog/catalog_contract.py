@@ -79,14 +79,14 @@ class CatalogContract:
     def test_missing_names_raise_not_found(self) -> None:
         catalog = self.new_catalog()
         for name in (("t",), ("ns", "t")):
-            for work in (catalog.describe_table, catalog.deregister_table, catalog.drop_table):
+            for verb in ("describe_table", "deregister_table", "drop_table"):
                 with pytest.raises(NotFoundError, match="no table"):
-                    work(name)
+                    getattr(catalog, verb)(name)
             with pytest.raises(NotFoundError, match="no table"):
                 catalog.rename_table(name, ("u",))
-        for work in (catalog.list_namespaces, catalog.list_tables, catalog.describe_namespace):
+        for verb in ("list_namespaces", "list_tables", "describe_namespace"):
             with pytest.raises(NotFoundError, match="no namespace"):
-                work(("ns",))
+                getattr(catalog, verb)(("ns",))
         with pytest.raises(NotFoundError, match="no namespace"):
             catalog.declare_table(("ns", "t"), location=self.place(("ns", "t")))
 

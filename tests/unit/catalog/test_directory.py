@@ -247,7 +247,7 @@ def test_table_and_namespace_of_one_name_in_the_root_are_refused(catalog: Direct
         catalog.declare_table(("ns",))
     assert catalog.list_tables() == ["t"]
     catalog.create_namespace(("ns", "deep"))
-    with pytest.raises(AlreadyExistsError, match="a namespace ns.deep"):
+    with pytest.raises(AlreadyExistsError, match=r"a namespace ns\.deep"):
         catalog.declare_table(("ns", "deep"))
 
 

@@ -9,6 +9,10 @@ from pennon.catalog.table_names import join_name
 from pennon.errors import AlreadyExistsError, NotFoundError
 
 
+class NoNamespaceError(NotFoundError):
+    """There is no namespace of that name."""
+
+
 def check_namespace(rows: ManifestRows, name: TableName) -> None:
     """Raise NotFoundError if there is no such namespace, and nothing lies in one of that name."""
     itself = object_id(name)
@@ -16,10 +20,10 @@ def check_namespace(rows: ManifestRows, name: TableName) -> None:
         raise no_namespace(name)
 
 
-def no_namespace(name: TableName) -> NotFoundError:
+def no_namespace(name: TableName) -> NoNamespaceError:
     """Return the error for a namespace that does not exist."""
     message = f"there is no namespace {join_name(name)}"
-    return NotFoundError(message)
+    return NoNamespaceError(message)
 
 
 def no_table(name: TableName) -> NotFoundError:

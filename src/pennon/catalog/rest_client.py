@@ -101,6 +101,9 @@ class RestClient:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             message = f"a REST catalog has a URI such as https://host/path, not {self.shown_uri!r}"
             raise ArgumentError(message)
+        if "@" in parts.netloc:
+            message = "the URI of a REST catalog has no user and password; give them as a header: Authorization"
+            raise ArgumentError(message)
         if not self.delimiter:
             message = "the delimiter of names must not be empty"
             raise ArgumentError(message)

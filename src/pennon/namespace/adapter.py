@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pennon.catalog.rest_client import JSON
@@ -79,7 +79,7 @@ class RestAdapter:
             server.shutdown()
             server.server_close()
 
-    def __enter__(self) -> RestAdapter:
+    def __enter__(self) -> Self:
         """Start the server."""
         self.start()
         return self
@@ -107,11 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 60
 
-    def do_GET(self) -> None:  # noqa: N802 - the library's name
+    def do_GET(self) -> None:
         """Answer a request without a body."""
         self._answer(None)
 
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         """Answer a request with a body."""
         length = self.headers.get("Content-Length", "0")
         size_bytes = int(length) if length.isdecimal() else _MOST_BYTES + 1

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import pennon
-from pennon.catalog import Catalog, RestCatalog, TableName
+from pennon.catalog import Catalog, RestCatalog
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -75,7 +75,8 @@ def serving(answer: Callable[[str, dict[str, str], bytes], Answer]) -> Iterator[
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST
+        def do_GET(self) -> None:
+            self.do_POST()
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -94,7 +95,10 @@ def test_rest_catalog_sends_names_headers_and_delimiter() -> None:
 
     def answer(path: str, headers: dict[str, str], body: bytes) -> Answer:
         seen.append((path, headers.get("Authorization"), json.loads(body or b"null")))
-        return 200, b'{"location": "/data/t", "storage_options": {"region": "x"}, "is_only_declared": true}'
+        return (
+            200,
+            b'{"location": "/data/t", "storage_options": {"region": "x"}, "is_only_declared": true}',
+        )
 
     with serving(answer) as uri:
         catalog = RestCatalog(
@@ -151,7 +155,9 @@ def test_answer_of_a_server_gives_a_typed_error(
 
 
 def test_error_text_of_a_server_that_repeats_a_token_is_masked() -> None:
-    body = json.dumps({"error": "bad token t0ken-secret of Bearer t0ken-secret", "code": 16}).encode()
+    body = json.dumps(
+        {"error": "bad token t0ken-secret of Bearer t0ken-secret", "code": 16}
+    ).encode()
     with serving(lambda *_: (401, body)) as uri:
         catalog = RestCatalog(uri, headers={"Authorization": "Bearer t0ken-secret"})
         with pytest.raises(StoreError, match=r"bad token \*\*\*") as caught:
@@ -167,11 +173,14 @@ def test_pages_of_a_listing_are_joined_and_an_endless_one_ends() -> None:
 
     with serving(pages) as uri:
         assert RestCatalog(uri).list_tables(("ns",)) == ["a", "b"]
-    with serving(lambda *_: (200, b'{"tables": ["b"], "page_token": "b"}')) as uri:
-        with pytest.raises(StoreError, match="page_token"):
-            RestCatalog(uri).list_tables()
-    with serving(lambda *_: (200, b'{"tables": [{"name": "b"}]}')) as uri:
-        with pytest.raises(StoreError, match="tables must be a list of texts"):
+    for body, rule in (
+        (b'{"tables": ["b"], "page_token": "b"}', "page_token"),
+        (b'{"tables": [{"name": "b"}]}', "tables must be a list of texts"),
+    ):
+        with (
+            serving(lambda *_, body=body: (200, body)) as uri,
+            pytest.raises(StoreError, match=rule),
+        ):
             RestCatalog(uri).list_tables()
 
 
@@ -188,7 +197,9 @@ def test_rest_catalog_never_prints_its_credentials() -> None:
     assert "hidden" not in str(refused.value)
 
 
-@pytest.mark.parametrize("uri", ["", "file:///etc/passwd", "ftp://host", "host:80", "http://", "s3://x"])
+@pytest.mark.parametrize(
+    "uri", ["", "file:///etc/passwd", "ftp://host", "host:80", "http://", "s3://x"]
+)
 def test_rest_catalog_of_another_scheme_raises(uri: str) -> None:
     with pytest.raises(ArgumentError, match="https://host"):
         RestCatalog(uri)

@@ -52,14 +52,23 @@ def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
 def images(tables: Any) -> Any:
     """A namespace with the table ``ns.t``."""
     tables.create_namespace(api.CreateNamespaceRequest(id=["ns"], properties={"k": "v"}))
-    made = tables.create_table(api.CreateTableRequest(id=["ns", "t"], properties={"p": "ü"}), stream(ROWS))
+    made = tables.create_table(
+        api.CreateTableRequest(id=["ns", "t"], properties={"p": "ü"}), stream(ROWS)
+    )
     assert made.version == 1
     return tables
 
 
 @pytest.mark.parametrize(
     "name",
-    ["CatalogNamespace", "DirectoryNamespace", "DynamicContextProvider", "RestAdapter", "RestNamespace", "connect"],
+    [
+        "CatalogNamespace",
+        "DirectoryNamespace",
+        "DynamicContextProvider",
+        "RestAdapter",
+        "RestNamespace",
+        "connect",
+    ],
 )
 def test_the_example_of_a_public_name_of_namespace_runs(name: str) -> None:
     uri = f"memory://{uuid.uuid4().hex}/root"
@@ -88,7 +97,11 @@ def test_errors_are_those_of_the_package(images: Any) -> None:
         (api.NamespaceNotFoundError, "namespace_exists", api.NamespaceExistsRequest(id=["no"])),
         (api.NamespaceNotFoundError, "list_tables", api.ListTablesRequest(id=["no"])),
         (api.NamespaceNotFoundError, "declare_table", api.DeclareTableRequest(id=["no", "t"])),
-        (api.NamespaceAlreadyExistsError, "create_namespace", api.CreateNamespaceRequest(id=["ns"])),
+        (
+            api.NamespaceAlreadyExistsError,
+            "create_namespace",
+            api.CreateNamespaceRequest(id=["ns"]),
+        ),
         (api.NamespaceNotEmptyError, "drop_namespace", api.DropNamespaceRequest(id=["ns"])),
         (api.TableNotFoundError, "describe_table", api.DescribeTableRequest(id=["ns", "no"])),
         (api.TableNotFoundError, "table_exists", api.TableExistsRequest(id=["no"])),
@@ -97,10 +110,22 @@ def test_errors_are_those_of_the_package(images: Any) -> None:
         (api.TableAlreadyExistsError, "declare_table", api.DeclareTableRequest(id=["ns", "t"])),
         (api.InvalidInputError, "describe_table", api.DescribeTableRequest(id=[])),
         (api.InvalidInputError, "describe_table", api.DescribeTableRequest(id=["a\nb"])),
-        (api.InvalidInputError, "create_namespace", api.CreateNamespaceRequest(id=["x"], mode="odd")),
+        (
+            api.InvalidInputError,
+            "create_namespace",
+            api.CreateNamespaceRequest(id=["x"], mode="odd"),
+        ),
         (api.InvalidInputError, "list_tables", api.ListTablesRequest(id=["ns"], limit=0)),
-        (api.InvalidInputError, "delete_from_table", api.DeleteFromTableRequest(id=["ns", "t"], predicate="no such")),
-        (api.UnsupportedOperationError, "get_table_stats", api.GetTableStatsRequest(id=["ns", "t"])),
+        (
+            api.InvalidInputError,
+            "delete_from_table",
+            api.DeleteFromTableRequest(id=["ns", "t"], predicate="no such"),
+        ),
+        (
+            api.UnsupportedOperationError,
+            "get_table_stats",
+            api.GetTableStatsRequest(id=["ns", "t"]),
+        ),
     ]
     for error, operation, request in cases:
         with pytest.raises(error):
@@ -120,7 +145,9 @@ def test_listings_come_in_pages(images: Any) -> None:
 
 
 def test_description_has_properties_version_and_schema(images: Any) -> None:
-    found = images.describe_table(api.DescribeTableRequest(id=["ns", "t"], load_detailed_metadata=True))
+    found = images.describe_table(
+        api.DescribeTableRequest(id=["ns", "t"], load_detailed_metadata=True)
+    )
     assert (found.table, found.namespace, found.version) == ("t", ["ns"], 1)
     assert (found.properties, found.is_only_declared) == ({"p": "ü"}, False)
     fields = [(each.name, each.type.type) for each in found.var_schema.fields]
@@ -156,7 +183,9 @@ def test_rows_are_inserted_merged_updated_deleted_and_queried(images: Any) -> No
     name = ["ns", "t"]
     added = images.insert_into_table(api.InsertIntoTableRequest(id=name), stream(ROWS.slice(0, 1)))
     assert (added.num_inserted_rows, added.version) == (1, 2)
-    assert images.count_table_rows(api.CountTableRowsRequest(id=name, predicate="id = 1")).count == 2
+    assert (
+        images.count_table_rows(api.CountTableRowsRequest(id=name, predicate="id = 1")).count == 2
+    )
     assert images.count_table_rows(api.CountTableRowsRequest(id=name, version=1)).count == 3
     images.delete_from_table(api.DeleteFromTableRequest(id=name, predicate="id = 1"))
     changed = images.update_table(
@@ -212,7 +241,10 @@ def test_versions_tags_and_columns(images: Any) -> None:
     assert versions.versions[0].manifest_path.startswith("_versions/")
     images.create_table_tag(api.CreateTableTagRequest(id=name, tag="first", version=1))
     images.update_table_tag(api.UpdateTableTagRequest(id=name, tag="first", version=2))
-    assert images.get_table_tag_version(api.GetTableTagVersionRequest(id=name, tag="first")).version == 2
+    assert (
+        images.get_table_tag_version(api.GetTableTagVersionRequest(id=name, tag="first")).version
+        == 2
+    )
     assert images.list_table_tags(api.ListTableTagsRequest(id=name)).tags["first"].version == 2
     images.delete_table_tag(api.DeleteTableTagRequest(id=name, tag="first"))
     assert images.list_table_tags(api.ListTableTagsRequest(id=name)).tags == {}
@@ -281,7 +313,10 @@ def test_context_provider_gives_headers_to_each_request(tmp_path: Path) -> None:
         client.list_tables(api.ListTablesRequest(id=["ns"]))
     assert provider.count == 8
     assert provider.infos[0] == {"operation": "create_namespace", "object_id": "ns"}
-    named = {"dynamic_context_provider.impl": f"{__name__}.Tokens", "dynamic_context_provider.first": "1"}
+    named = {
+        "dynamic_context_provider.impl": f"{__name__}.Tokens",
+        "dynamic_context_provider.first": "1",
+    }
     assert RestNamespace(uri="http://127.0.0.1:1", **named)._provider.count == 1
     with pytest.raises(ArgumentError, match="Failed to import"):
         RestNamespace(uri="http://x", **{"dynamic_context_provider.impl": "no.such.Class"})

@@ -15,7 +15,9 @@ import lance_namespace as api
 import pyarrow as pa
 import pytest
 from lance.namespace import DirectoryNamespace
-from lance_namespace_urllib3_client import models
+from lance_namespace_urllib3_client.models.query_table_request_vector import (
+    QueryTableRequestVector,
+)
 
 import pennon
 import pennon.namespace
@@ -298,8 +300,8 @@ def use(tables: Any, name: str) -> None:
     assert tables.list_tables(api.ListTablesRequest(id=[name])).tables == ["a", "b-c", "d"]
     page = tables.list_tables(api.ListTablesRequest(id=[name], limit=2))
     assert (page.tables, page.page_token) == (["a", "b-c"], "b-c")
-    request = api.DescribeTableRequest(id=[name, "a"], load_detailed_metadata=True)
-    found = tables.describe_table(request)
+    asked = api.DescribeTableRequest(id=[name, "a"], load_detailed_metadata=True)
+    found = tables.describe_table(asked)
     assert (found.table, found.namespace, found.version) == ("a", [name], 1)
     assert (found.properties, found.is_only_declared) == ({"p": "q"}, False)
     assert [(each.name, each.type.type) for each in found.var_schema.fields] == [("n", "int64")]
@@ -330,7 +332,7 @@ def use(tables: Any, name: str) -> None:
     assert tables.list_namespaces(api.ListNamespacesRequest(id=[])).namespaces == []
 
 
-NO_VECTOR = models.QueryTableRequestVector()
+NO_VECTOR = QueryTableRequestVector()
 
 
 @pytest.mark.parametrize("delimiter", ["$", "@"])

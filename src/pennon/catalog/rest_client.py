@@ -170,7 +170,7 @@ class RestClient:
             with self._opener().open(request, timeout=self.timeout_s) as answer:
                 return _bytes_of(answer)
         except urllib.error.HTTPError as error:
-            failure = self._error_of(error)
+            failure: Exception = self._error_of(error)
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             message = (

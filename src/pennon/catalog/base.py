@@ -49,7 +49,11 @@ class Catalog(ABC):
 
     @abstractmethod
     def create_namespace(
-        self, name: TableName, properties: Mapping[str, str] | None = None, *, exist_ok: bool = False
+        self,
+        name: TableName,
+        properties: Mapping[str, str] | None = None,
+        *,
+        exist_ok: bool = False,
     ) -> None:
         """Make a namespace; its parent must exist."""
 
@@ -67,7 +71,11 @@ class Catalog(ABC):
 
     @abstractmethod
     def declare_table(
-        self, name: TableName, *, location: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        name: TableName,
+        *,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> TableEntry:
         """Take a name for a table that will be written: the entry says where to write it."""
 

@@ -80,7 +80,9 @@ class DirectoryCatalog(Catalog):
         folders: bool = True,
     ) -> None:
         if not (manifest or folders):
-            message = "a catalog finds tables by __manifest, by folders, or by both: one must be True"
+            message = (
+                "a catalog finds tables by __manifest, by folders, or by both: one must be True"
+            )
             raise ArgumentError(message)
         self._options = dict(storage_options or {})
         self._store = open_store(root, self._options)
@@ -120,7 +122,11 @@ class DirectoryCatalog(Catalog):
         return found.properties
 
     def create_namespace(
-        self, name: TableName, properties: Mapping[str, str] | None = None, *, exist_ok: bool = False
+        self,
+        name: TableName,
+        properties: Mapping[str, str] | None = None,
+        *,
+        exist_ok: bool = False,
     ) -> None:
         """Make a namespace; its parent must exist."""
         name = self._of_manifest(check_name(name, is_table=False), "namespaces")
@@ -159,9 +165,7 @@ class DirectoryCatalog(Catalog):
                     return Change()
                 raise _no_namespace(name)
             if rows.has_below(itself):
-                message = (
-                    f"the namespace {join_name(name)} is not empty; drop its tables and namespaces first"
-                )
+                message = f"the namespace {join_name(name)} is not empty; drop its tables and namespaces first"
                 raise ArgumentError(message)
             return Change(removed=frozenset({itself}))
 
@@ -185,7 +189,11 @@ class DirectoryCatalog(Catalog):
         return self._find(check_name(name))[0]
 
     def declare_table(
-        self, name: TableName, *, location: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        name: TableName,
+        *,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> TableEntry:
         """Take a name for a table that will be written: the entry says where to write it.
 
@@ -272,7 +280,9 @@ class DirectoryCatalog(Catalog):
             self._check_free(self._read(), new_name)
             self._folders.rename(folder, new_place)
         try:
-            self._rename_row(name, new_name, new_place, entry.properties, is_needed=not is_by_folder)
+            self._rename_row(
+                name, new_name, new_place, entry.properties, is_needed=not is_by_folder
+            )
         except (AlreadyExistsError, NotFoundError):
             if new_place != folder:
                 self._folders.rename(new_place, folder)
@@ -291,7 +301,9 @@ class DirectoryCatalog(Catalog):
 
     def _of_manifest(self, name: TableName, objects: str) -> TableName:
         if not self._has_manifest:
-            message = f"a catalog that uses no __manifest has no {objects}; open it with manifest=True"
+            message = (
+                f"a catalog that uses no __manifest has no {objects}; open it with manifest=True"
+            )
             raise UnsupportedError(message)
         return name
 

@@ -95,7 +95,9 @@ class ManifestTable:
             except (ConflictError, AlreadyExistsError):
                 continue  # another writer was first, or made the table just now
             return
-        message = f"other writers of {MANIFEST_FOLDER} were faster for {_PATIENCE_SECONDS:.0f} seconds"
+        message = (
+            f"other writers of {MANIFEST_FOLDER} were faster for {_PATIENCE_SECONDS:.0f} seconds"
+        )
         raise RetryableConflict(message)
 
     def _commit(self, rows: ManifestRows, change: Change) -> None:
@@ -121,7 +123,6 @@ class ManifestTable:
             adds_keys=is_append,
             file_version=plan.task.version,
         )
-
 
 
 def _attempts() -> Iterator[int]:

@@ -57,7 +57,11 @@ class NamedTables(Catalog):
         return dict(self._namespaces.get(self._known(name), {}))
 
     def create_namespace(
-        self, name: TableName, properties: Mapping[str, str] | None = None, *, exist_ok: bool = False
+        self,
+        name: TableName,
+        properties: Mapping[str, str] | None = None,
+        *,
+        exist_ok: bool = False,
     ) -> None:
         """Make a namespace; its parent must exist."""
         name = check_parts(name, is_table=False)
@@ -96,7 +100,11 @@ class NamedTables(Catalog):
         return found
 
     def declare_table(
-        self, name: TableName, *, location: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        name: TableName,
+        *,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> TableEntry:
         """Take a name for a table that will be written to ``location``, which must be given."""
         if location is None:

@@ -87,5 +87,7 @@ def _check_folder(folder: str, name: TableName) -> None:
         too_long = True
     if too_long:
         shown = join_name(name)[:100]
-        message = f"no folder can have the name of the table {shown}; take a shorter or simpler name"
+        message = (
+            f"no folder can have the name of the table {shown}; take a shorter or simpler name"
+        )
         raise ArgumentError(message)

@@ -36,7 +36,9 @@ def split_name(text: str) -> TableName:
     ('a', 'b.c')
     """
     if len(text) > LONGEST_NAME:
-        message = f"a name of a table has at most {LONGEST_NAME} characters, and this one {len(text)}"
+        message = (
+            f"a name of a table has at most {LONGEST_NAME} characters, and this one {len(text)}"
+        )
         raise ArgumentError(message)
     parts, at = [], 0
     while True:
@@ -87,9 +89,7 @@ def check_parts(name: Sequence[str], *, is_table: bool) -> TableName:
 
 
 def _is_clean(part: str) -> bool:
-    return not any(
-        each < " " or each == "\x7f" or "\ud800" <= each <= "\udfff" for each in part
-    )
+    return not any(each < " " or each == "\x7f" or "\ud800" <= each <= "\udfff" for each in part)
 
 
 def _quoted(part: str) -> str:

@@ -52,6 +52,16 @@ class Changed:
         return place.title if place.ref is None else f"{place.title}@{place.ref}"
 
     @property
+    def full_name(self) -> tuple[str, ...]:
+        """Return the name with its catalog and namespaces, which may stand before columns."""
+        return self._reference.full_name
+
+    @property
+    def _reference(self) -> Reference:
+        name = Name(self.target.name.parts, -1, -1)
+        return Reference(name, self.target.place, NEWEST, self.target.alias, 0)
+
+    @property
     def table(self) -> LanceTable:
         """Return the table; raises NotFoundError if there is none."""
         return table_at(self.spark, self.target.place)
@@ -67,9 +77,7 @@ class Changed:
     def expression(self, text: str) -> str:
         """Return a condition or value in which the table's columns have no catalog before them."""
         found = Statement.of(text)
-        name = Name(self.target.name.parts, -1, -1)
-        reference = Reference(name, self.target.place, NEWEST, self.target.alias, 0)
-        return spliced(text, dict.fromkeys(qualifier_splices(found, reference)))
+        return spliced(text, dict.fromkeys(qualifier_splices(found, self._reference)))
 
 
 def refused(statement: Statement, reason: str) -> UnsupportedError:

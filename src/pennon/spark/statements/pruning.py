@@ -110,7 +110,7 @@ def sources_of(select: exp.Select) -> Iterator[exp.Table]:
 
 def _paths_used(statement: Statement, reference: Reference) -> Iterator[tuple[str, ...]]:
     """Yield what names of a statement may mean of a table: a column and fields inside it."""
-    own = [part.lower() for part in reference.name.parts]
+    own = [part.lower() for part in reference.full_name]
     for name in chains(statement):
         if name.first == reference.name.first:
             continue
@@ -156,7 +156,7 @@ def _narrowest(schema: st.StructType) -> str:
 
 def qualifier_splices(statement: Statement, reference: Reference) -> Iterator[Splice]:
     """Yield what makes ``lake.space.t.column`` into ``t.column``, as a view has no catalog."""
-    own = [part.lower() for part in reference.name.parts]
+    own = [part.lower() for part in reference.full_name]
     if reference.alias is not None or len(own) == 1:
         return
     for name in chains(statement):

@@ -15,7 +15,13 @@ import sqlglot
 from sqlglot import exp
 
 from pennon.errors import ArgumentError
-from pennon.spark.statements.session import Place, catalogs_of, find_place, is_path
+from pennon.spark.statements.session import (
+    Place,
+    catalogs_of,
+    check_known,
+    find_place,
+    is_path,
+)
 from pennon.spark.statements.tables import NEWEST, VersionChoice, read_ref, read_version
 from pennon.spark.statements.words import Cursor, Name, Splice, Statement, chains, spliced
 
@@ -26,6 +32,21 @@ _UNSURE: Final = frozenset(
     {"|>", "PIVOT", "UNPIVOT", "IDENTIFIER", "NATURAL", "TRANSFORM", "MATCH_RECOGNIZE"}
 )
 """Words of queries whose use of columns is not looked into."""
+_STATEMENTS: Final = frozenset(
+    {
+        "INSERT",
+        "CREATE",
+        "REPLACE",
+        "EXPLAIN",
+        "DESCRIBE",
+        "DESC",
+        "MERGE",
+        "UPDATE",
+        "DELETE",
+        "CACHE",
+    }
+)
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 _BEFORE: Final = frozenset({"FROM", "JOIN", "TABLE", "LATERAL"})
 _CLAUSES: Final = frozenset(
     {
@@ -70,6 +91,14 @@ class Reference:
     after: int
     node: exp.Table | None = None
     needs_alias: bool = True
+
+    @property
+    def full_name(self) -> tuple[str, ...]:
+        """Return the name with its catalog and namespaces, which may stand before columns."""
+        attached = self.place.attached
+        if attached is None or self.place.ref is not None:
+            return self.name.parts
+        return (attached.name, *self.place.name[:-1], self.name.parts[-1])
 
     @property
     def qualifiers(self) -> frozenset[str]:
@@ -164,10 +193,26 @@ def _renumbered(
 def _tree_of(statement: Statement) -> exp.Expr | None:
     if any(word.upper in _UNSURE for word in statement.words):
         return None
+    begin = _begin_of_query(statement)
+    if begin is None:
+        return None
+    text = " " * begin + statement.text[begin:]
     try:
-        return sqlglot.parse_one(statement.text, dialect="spark")
+        return sqlglot.parse_one(text, dialect="spark")
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError):
         return None
+
+
+def _begin_of_query(statement: Statement) -> int | None:
+    """Return where the query of a statement begins, or the expression that it is; None if there is no query."""
+    if not statement.words or statement.words[0].upper not in _STATEMENTS:
+        return 0
+    depth = 0
+    for word in statement.words:
+        depth += (word.upper == "(") - (word.upper == ")")
+        if depth == 0 and word.upper in _QUERIES:
+            return word.start
+    return None
 
 
 def _tables_of(
@@ -191,7 +236,9 @@ def _tables_of(
         if _is_common_table(node, name):
             continue
         reference = _reference(spark, statement, name, choices)
-        if reference is not None:
+        if reference is None:
+            check_known(spark, name)
+        else:
             alias = node.alias or None
             found.append(replace(reference, node=node, alias=alias, needs_alias=alias is None))
     return found
@@ -275,7 +322,7 @@ def _stands_for_table(spark: SparkSession, statement: Statement, name: Name) -> 
     follows = words[name.after].upper if name.after < len(words) else ""
     if follows == "(":
         return False
-    if before in _BEFORE:
+    if before in _BEFORE or (before == "USING" and words[0].upper == "MERGE"):
         return True
     if before == "(" and name.first > 1 and words[name.first - 2].upper in _BEFORE:
         return True

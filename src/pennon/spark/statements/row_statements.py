@@ -250,13 +250,15 @@ def _aliased(spark: SparkSession, cursor: Cursor, *following: str) -> Target | N
 def _assignments(changed: Changed, cursor: Cursor, *ends: str) -> dict[str, str]:
     """Read ``column = value, ...``; columns may have dots."""
     values: dict[str, str] = {}
-    own = [part.lower() for part in changed.target.name.parts]
+    own = [part.lower() for part in changed.full_name]
     while True:
         name = cursor.name()
         parts = name.parts
         lower = [part.lower() for part in parts]
-        if len(own) > 1 and lower[: len(own)] == own and len(parts) > len(own):
-            parts = (own[-1], *parts[len(own) :])
+        for at in range(len(own) - 1):
+            if lower[: len(own) - at] == own[at:] and len(parts) > len(own) - at:
+                parts = (changed.target.shown, *parts[len(own) - at :])
+                break
         cursor.needs("=")
         column = dotted(parts)
         if column in values:

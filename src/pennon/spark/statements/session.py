@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
+from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.scan_task import open_snapshot
@@ -160,6 +161,19 @@ def _described(spark: SparkSession, attached: Attached, name: TableName) -> Tabl
         return None
     same = [each for each in known if each.lower() == name[-1].lower()]
     return attached.catalog.describe_table((*name[:-1], same[0])) if len(same) == 1 else None
+
+
+def check_known(spark: SparkSession, name: Name) -> None:
+    """Raise NotFoundError for a name that begins with a catalog of the session, which does not have it."""
+    attached = catalogs_of(spark).named(name.parts[0]) if len(name.parts) > 1 else None
+    if attached is None:
+        return
+    try:
+        known = attached.catalog.list_tables(name.parts[1:-1])
+    except (NotFoundError, ArgumentError, UnsupportedError):
+        known = []
+    message = f"catalog {attached.name} has no table {'.'.join(name.parts[1:])}{did_you_mean(name.parts[-1], known)}"
+    raise NotFoundError(message)
 
 
 def new_place(spark: SparkSession, name: Name) -> tuple[Attached, TableName] | None:

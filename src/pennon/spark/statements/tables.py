@@ -12,7 +12,7 @@ from pennon.ops.versions.branches import branches_of
 from pennon.ops.versions.refs import tags_of
 from pennon.spark.moments import moment_in
 from pennon.spark.source.scan_task import open_snapshot
-from pennon.spark.statements.session import Place, find_place
+from pennon.spark.statements.session import Place, check_known, find_place
 from pennon.spark.statements.words import Cursor, Name
 from pennon.spark.table.lance_table import LanceTable
 
@@ -105,6 +105,7 @@ def read_target(spark: SparkSession, cursor: Cursor) -> Target | None:
     ref = read_ref(cursor)
     place = find_place(spark, name)
     if place is None:
+        check_known(spark, name)
         return None
     if ref is not None:
         place = Place(place.title, place.entry, place.attached, ref)

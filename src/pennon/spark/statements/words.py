@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
 
-import sqlglot
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
 from pennon.errors import ArgumentError
@@ -24,6 +25,12 @@ _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _CONTINUED_COMMENT: Final = re.compile(r"--[^\n]*\\\r?\n")
 _MOST_SHOWN: Final = 60
+
+
+class _Tokenizer(Spark.Tokenizer):
+    """The tokenizer of the Spark dialect, which cuts statements such as SHOW into words, too."""
+
+    COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,8 @@ def cut_words(text: str) -> tuple[Word, ...]:
     Spark continues on the next line.
     """
     try:
-        tokens = sqlglot.tokenize(text, dialect="spark")
-    except sqlglot.errors.SqlglotError as error:
+        tokens = _Tokenizer(dialect=Spark()).tokenize(text)
+    except SqlglotError as error:
         message = f"the statement cannot be cut into words: {error}"
         raise ArgumentError(message) from None
     words: list[Word] = []
@@ -69,6 +76,13 @@ def cut_words(text: str) -> tuple[Word, ...]:
         if token.token_type is TokenType.HINT:
             end = text.index("*/", start) + 2  # all of it, as one word
         source = text[start:end]
+        if source.startswith("'") and words and words[-1].is_text and words[-1].end == start:
+            words[-1] = replace(words[-1], text=f"{words[-1].text}'{token.text}", end=end)
+            continue
+        if token.token_type not in _TEXTS and len(source.split()) > 1 and source[0].isalpha():
+            parts = re.finditer(r"\S+", source)  # sqlglot's keywords of several words
+            words += [Word(each[0], start + each.start(), start + each.end()) for each in parts]
+            continue
         is_quoted = source.startswith("`")
         words.append(
             Word(

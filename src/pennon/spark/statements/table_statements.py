@@ -81,6 +81,7 @@ class ColumnText:
     kind: str
     nullable: bool = True
     comment: str | None = None
+    is_key: bool = False
 
 
 def _column_definitions(cursor: Cursor) -> tuple[list[ColumnText], list[str]]:
@@ -100,8 +101,7 @@ def _column_definitions(cursor: Cursor) -> tuple[list[ColumnText], list[str]]:
             )
         else:
             column = _column_definition(cursor, (cursor.identifier(),))
-            if cursor.takes("PRIMARY", "KEY"):
-                key.append(column.name)
+            key += [column.name] if column.is_key else []
             columns.append(column)
         if not cursor.takes(","):
             break
@@ -115,6 +115,8 @@ def _column_definition(cursor: Cursor, name: TableName) -> ColumnText:
     while True:
         if cursor.takes("NOT", "NULL"):
             found = replace(found, nullable=False)
+        elif cursor.takes("PRIMARY", "KEY"):
+            found = replace(found, nullable=False, is_key=True)
         elif cursor.takes("NULL"):
             pass
         elif cursor.takes("COMMENT"):

@@ -1,4 +1,7 @@
-"""Random queries over two tables, for `tests.spark.test_sql_queries`: each is a text in which the tables have names."""
+"""Random queries over two tables, for `tests.spark.test_sql_queries`: each is a text with {t} and {u} for the tables.
+
+{t_} and {u_} stand where an alias follows.
+"""
 
 from __future__ import annotations
 
@@ -144,15 +147,16 @@ class RandomQuery:
     def _from(self) -> tuple[list[Source], str]:
         pick = self.pick
         alias = pick.choice(["", " a", " AS a", " A"])
-        first = Source("{t}" + alias, alias.split()[-1].lower() if alias else "t", T)
+        name = "{t_}" if alias else "{t}"
+        first = Source(name + alias, alias.split()[-1].lower() if alias else "t", T)
         if pick.random() < 0.1:
-            first = Source("{t} VERSION AS OF 1" + alias, first.qualifier, T)
+            first = Source(name + " VERSION AS OF 1" + alias, first.qualifier, T)
         if pick.random() < 0.45:
             if pick.random() < 0.15:
                 view = f"{first.text} LATERAL VIEW explode(tags) e AS tag"
                 return [first], view
             return [first], first.text
-        second = Source("{u} b", "b", U)
+        second = Source("{u_} b", "b", U)
         kind = pick.choice(
             [
                 "JOIN",
@@ -258,11 +262,11 @@ class RandomQuery:
     def _subquery(self, sources: list[Source]) -> str:
         pick = self.pick
         outer = sources[0]
-        inner = Source("{u} i", "i", U)
+        inner = Source("{u_} i", "i", U)
         condition = self._comparison([inner])
         if pick.random() < 0.5:
-            return f"{outer.qualifier}.id IN (SELECT i.id FROM {{u}} i WHERE {condition})"
-        return f"EXISTS (SELECT 1 FROM {{u}} i WHERE i.id = {outer.qualifier}.id AND {condition})"
+            return f"{outer.qualifier}.id IN (SELECT i.id FROM {{u_}} i WHERE {condition})"
+        return f"EXISTS (SELECT 1 FROM {{u_}} i WHERE i.id = {outer.qualifier}.id AND {condition})"
 
     def _comparison(self, sources: list[Source]) -> str:
         pick = self.pick
@@ -296,7 +300,10 @@ class RandomQuery:
             return self._parameter(value) if "'" in value or pick.random() < 0.3 else f"'{value}'"
         if kind == "date":
             day = date(2026, 1, pick.randrange(1, 9))
-            return pick.choice([f"DATE '{day}'", f"'{day}'", self._parameter(day)])
+            form = pick.randrange(3)
+            return (
+                self._parameter(day) if form == 0 else f"DATE '{day}'" if form == 1 else f"'{day}'"
+            )
         if kind == "moment":
             return f"TIMESTAMP '2026-01-0{pick.randrange(1, 5)} 12:00:00'"
         number = pick.randrange(-4, 10)

@@ -628,9 +628,12 @@ def use(spark: SparkSession, statement: Statement) -> Command | None:
         catalogs.current = chosen
         return empty_frame(spark)
 
-    if chosen is None:
+    def leave() -> DataFrame:
         catalogs.current = None
-        return None
+        return spark.sql(statement.text)
+
+    if chosen is None:
+        return None if catalogs.current is None else Command("USE", str(name), "of Spark", leave)
     return Command("USE", ".".join((chosen[0].name, *chosen[1])), "names without a catalog", run)
 
 

@@ -93,15 +93,20 @@ PAGES = [
     Page("ddl/show-tables", [USERS, "CREATE NAMESPACE ns2"], ["SHOW TABLES", "SHOW TABLES IN ns2"]),
     Page(
         "ddl/drop-namespace",
-        ["CREATE NAMESPACE company", "CREATE NAMESPACE analytics", "CREATE NAMESPACE analytics.daily",
-         "CREATE NAMESPACE company2", "CREATE NAMESPACE company2.analytics"],
+        [
+            "CREATE NAMESPACE company",
+            "CREATE NAMESPACE analytics",
+            "CREATE NAMESPACE analytics.daily",
+            "CREATE NAMESPACE company2",
+            "CREATE NAMESPACE company2.analytics",
+        ],
         [
             "DROP NAMESPACE company",
             "DROP NAMESPACE IF EXISTS company",
             "DROP NAMESPACE analytics CASCADE",
             "DROP NAMESPACE company2.analytics",
         ],
-    ),  # fmt: skip
+    ),
     Page("ddl/describe-table", [USERS], ["DESCRIBE TABLE users", "DESCRIBE EXTENDED users"]),
     Page(
         "ddl/drop-table",
@@ -147,8 +152,12 @@ PAGES = [
     ),
     Page(
         "ddl/alter-table",
-        [PLAIN_USERS, "CREATE NAMESPACE ns1", "CREATE NAMESPACE ns2",
-         PLAIN_USERS.replace("users", "ns1.users")],
+        [
+            PLAIN_USERS,
+            "CREATE NAMESPACE ns1",
+            "CREATE NAMESPACE ns2",
+            PLAIN_USERS.replace("users", "ns1.users"),
+        ],
         [
             "ALTER TABLE users SET TBLPROPERTIES ('team' = 'data-eng', 'env' = 'production')",
             "ALTER TABLE users SET TBLPROPERTIES ('env' = 'staging')",
@@ -165,12 +174,17 @@ PAGES = [
             "ALTER TABLE users RENAME TO new_users",
             "ALTER TABLE ns1.users RENAME TO ns2.new_users",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/create-branch",
-        [DB, DB_USERS, *([MORE_ROWS] * 4), "ALTER TABLE lance.db.users CREATE BRANCH experiment_a",
-         "INSERT INTO lance.db.users@experiment_a SELECT id, 'b' FROM range(2)",
-         "ALTER TABLE lance.db.users CREATE TAG release_candidate"],
+        [
+            DB,
+            DB_USERS,
+            *([MORE_ROWS] * 4),
+            "ALTER TABLE lance.db.users CREATE BRANCH experiment_a",
+            "INSERT INTO lance.db.users@experiment_a SELECT id, 'b' FROM range(2)",
+            "ALTER TABLE lance.db.users CREATE TAG release_candidate",
+        ],
         [
             "ALTER TABLE lance.db.users CREATE BRANCH feature_x",
             "ALTER TABLE lance.db.users CREATE BRANCH IF NOT EXISTS snapshot_v5 AS OF VERSION 5",
@@ -181,11 +195,16 @@ PAGES = [
             "SHOW BRANCH IN lance.db.users",
             "ALTER TABLE lance.db.users DROP BRANCH IF EXISTS feature_x",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/create-tag",
-        [DB, DB_USERS, *([MORE_ROWS] * 4), "ALTER TABLE lance.db.users CREATE BRANCH experiment_a",
-         "INSERT INTO lance.db.users@experiment_a SELECT id, 'b' FROM range(2)"],
+        [
+            DB,
+            DB_USERS,
+            *([MORE_ROWS] * 4),
+            "ALTER TABLE lance.db.users CREATE BRANCH experiment_a",
+            "INSERT INTO lance.db.users@experiment_a SELECT id, 'b' FROM range(2)",
+        ],
         [
             "ALTER TABLE lance.db.users CREATE TAG release_candidate",
             "ALTER TABLE lance.db.users CREATE TAG IF NOT EXISTS release_candidate_v5 AS OF VERSION 5",
@@ -198,12 +217,16 @@ PAGES = [
             "SHOW TAG IN lance.db.users",
             "ALTER TABLE lance.db.users DROP TAG IF EXISTS release_candidate",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/create-index",
-        [DB, DB_USERS, "CREATE TABLE lance.db.logs AS SELECT current_timestamp() AS timestamp, 1 AS level",
-         "CREATE TABLE lance.db.events AS SELECT current_timestamp() AS event_ts, id FROM range(9)",
-         "CREATE TABLE lance.db.documents AS SELECT 'a text' AS content"],
+        [
+            DB,
+            DB_USERS,
+            "CREATE TABLE lance.db.logs AS SELECT current_timestamp() AS timestamp, 1 AS level",
+            "CREATE TABLE lance.db.events AS SELECT current_timestamp() AS event_ts, id FROM range(9)",
+            "CREATE TABLE lance.db.documents AS SELECT 'a text' AS content",
+        ],
         [
             "ALTER TABLE lance.db.users CREATE INDEX user_id_idx USING btree (id)",
             "ALTER TABLE lance.db.users CREATE INDEX idx_id USING btree (id)",
@@ -219,13 +242,16 @@ PAGES = [
             "SHOW INDEX IN lance.db.users",
             "ALTER TABLE lance.db.users DROP INDEX idx_id",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/create-scalar-index",
-        [DB, DB_USERS,
-         "CREATE TABLE lance.db.events AS SELECT id, concat('s', id % 3) AS status, array('a', 'b') AS labels FROM range(9)",
-         "CREATE TABLE lance.db.documents AS SELECT 'a text' AS content",
-         "CREATE TABLE lance.db.places AS SELECT named_struct('x', 1.0D, 'y', 2.0D) AS geometry"],
+        [
+            DB,
+            DB_USERS,
+            "CREATE TABLE lance.db.events AS SELECT id, concat('s', id % 3) AS status, array('a', 'b') AS labels FROM range(9)",
+            "CREATE TABLE lance.db.documents AS SELECT 'a text' AS content",
+            "CREATE TABLE lance.db.places AS SELECT named_struct('x', 1.0D, 'y', 2.0D) AS geometry",
+        ],
         [
             "ALTER TABLE lance.db.users CREATE INDEX idx_id_zonemap USING zonemap (id)",
             "ALTER TABLE lance.db.users CREATE INDEX idx_id_zonemap USING zonemap (id) WITH (rows_per_zone = 2048)",
@@ -242,7 +268,7 @@ PAGES = [
             "ALTER TABLE lance.db.users CREATE INDEX idx_id USING zonemap (id) WITH (train = false)",
             "ALTER TABLE lance.db.users CREATE INDEX idx_id USING zonemap (id)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/create-vector-index",
         [DB, ITEMS],
@@ -260,7 +286,12 @@ PAGES = [
     ),
     Page(
         "ddl/optimize-index",
-        [DB, DB_USERS, "ALTER TABLE lance.db.users CREATE INDEX idx_user_id USING btree (id)", MORE_ROWS],
+        [
+            DB,
+            DB_USERS,
+            "ALTER TABLE lance.db.users CREATE INDEX idx_user_id USING btree (id)",
+            MORE_ROWS,
+        ],
         [
             "ALTER TABLE lance.db.users OPTIMIZE INDEX idx_user_id",
             "ALTER TABLE lance.db.users OPTIMIZE INDEX idx_user_id WITH (num_indices_to_merge = 0, retrain = false)",
@@ -268,8 +299,12 @@ PAGES = [
     ),
     Page(
         "ddl/refresh-index",
-        [DB, DB_USERS, "ALTER TABLE lance.db.users CREATE INDEX user_id_idx USING btree (id)",
-         "ALTER TABLE lance.db.users CREATE INDEX zone_idx USING zonemap (id)"],
+        [
+            DB,
+            DB_USERS,
+            "ALTER TABLE lance.db.users CREATE INDEX user_id_idx USING btree (id)",
+            "ALTER TABLE lance.db.users CREATE INDEX zone_idx USING zonemap (id)",
+        ],
         [
             "ALTER TABLE lance.db.users REFRESH INDEX user_id_idx",
             "INSERT INTO lance.db.users VALUES (100, 'new row')",
@@ -282,7 +317,7 @@ PAGES = [
             "ALTER TABLE lance.db.users CREATE INDEX idx_id USING zonemap (id) WITH (rows_per_zone = 2048)",
             "ALTER TABLE lance.db.users REFRESH INDEX idx_id WITH (rows_per_zone = 2048)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "ddl/optimize",
         [DB, DB_USERS, MORE_ROWS],
@@ -305,21 +340,28 @@ PAGES = [
     ),
     Page(
         "ddl/set-unenforced-primary-key",
-        [DB, "CREATE TABLE lance.db.users (id BIGINT NOT NULL, name STRING NOT NULL)",
-         "CREATE TABLE lance.db.others (id BIGINT NOT NULL, name STRING NOT NULL)"],
+        [
+            DB,
+            "CREATE TABLE lance.db.users (id BIGINT NOT NULL, name STRING NOT NULL)",
+            "CREATE TABLE lance.db.others (id BIGINT NOT NULL, name STRING NOT NULL)",
+        ],
         [
             "ALTER TABLE lance.db.users SET UNENFORCED PRIMARY KEY (id)",
             "ALTER TABLE lance.db.others SET UNENFORCED PRIMARY KEY (id, name)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dml/insert-into",
-        [PLAIN_USERS, EVENTS, "CREATE NAMESPACE staging",
-         """CREATE TABLE staging.user_signups AS SELECT 9L AS user_id, 'u' AS username, 'e' AS email_address,
+        [
+            PLAIN_USERS,
+            EVENTS,
+            "CREATE NAMESPACE staging",
+            """CREATE TABLE staging.user_signups AS SELECT 9L AS user_id, 'u' AS username, 'e' AS email_address,
             TIMESTAMP '2024-02-01 00:00:00' AS signup_date""",
-         "CREATE TABLE embeddings_table (id INT NOT NULL, text STRING, embeddings ARRAY<FLOAT> NOT NULL) TBLPROPERTIES ('embeddings.arrow.fixed-size-list.size' = '128')",
-         DOCUMENTS,
-         "CREATE TABLE articles (id INT NOT NULL, title STRING, content STRING) TBLPROPERTIES ('content.arrow.large_var_char' = 'true')"],
+            "CREATE TABLE embeddings_table (id INT NOT NULL, text STRING, embeddings ARRAY<FLOAT> NOT NULL) TBLPROPERTIES ('embeddings.arrow.fixed-size-list.size' = '128')",
+            DOCUMENTS,
+            "CREATE TABLE articles (id INT NOT NULL, title STRING, content STRING) TBLPROPERTIES ('content.arrow.large_var_char' = 'true')",
+        ],
         [
             """INSERT INTO users VALUES (4, 'David', 'david@example.com', '2024-01-15 10:30:00'),
             (5, 'Eva', 'eva@example.com', '2024-01-15 11:45:00')""",
@@ -332,7 +374,7 @@ PAGES = [
             "INSERT INTO documents VALUES (3, 'Document 3', X'48656C6C6F576F726C64')",
             "INSERT INTO articles VALUES (3, 'Article 3', 'Very long article content...')",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dml/insert-overwrite",
         ["CREATE TABLE users (id BIGINT, name STRING, email STRING)", STAGING],
@@ -344,15 +386,18 @@ PAGES = [
     ),
     Page(
         "dml/replace",
-        [DB, "CREATE TABLE lance.db.events AS SELECT id, concat('2026-08-0', id) AS dt, id AS value FROM range(1, 9)",
-         "CREATE TABLE staging_events AS SELECT id, concat('2026-08-0', id) AS dt, -id AS value FROM range(1, 8)"],
+        [
+            DB,
+            "CREATE TABLE lance.db.events AS SELECT id, concat('2026-08-0', id) AS dt, id AS value FROM range(1, 9)",
+            "CREATE TABLE staging_events AS SELECT id, concat('2026-08-0', id) AS dt, -id AS value FROM range(1, 8)",
+        ],
         [
             """REPLACE lance.db.events WHERE dt = '2026-08-01'
             AS SELECT id, dt, value FROM staging_events WHERE dt = '2026-08-01'""",
             """REPLACE lance.db.events WHERE dt >= '2026-08-01' AND dt < '2026-08-08'
             AS SELECT id, dt, value FROM staging_events""",
         ],
-    ),  # fmt: skip
+    ),
     Page("dml/delete", [USERS], ["DELETE FROM users WHERE id = 4", "DELETE FROM users"]),
     Page(
         "dml/update",
@@ -393,9 +438,12 @@ PAGES = [
     ),
     Page(
         "dql/select",
-        ["CREATE TABLE users AS SELECT id, 'n' AS name, 'e' AS email, 20 + id AS age, 'd' AS department FROM range(20)",
-         "CREATE TABLE projects AS SELECT id AS user_id, 'p' AS title FROM range(5)", DOCUMENTS,
-         *(["INSERT INTO users VALUES (99, 'x', 'y', 99, 'z')"] * 10)],
+        [
+            "CREATE TABLE users AS SELECT id, 'n' AS name, 'e' AS email, 20 + id AS age, 'd' AS department FROM range(20)",
+            "CREATE TABLE projects AS SELECT id AS user_id, 'p' AS title FROM range(5)",
+            DOCUMENTS,
+            *(["INSERT INTO users VALUES (99, 'x', 'y', 99, 'z')"] * 10),
+        ],
         [
             "SELECT * FROM users",
             "SELECT id, name, email FROM users",
@@ -425,12 +473,15 @@ PAGES = [
             "SELECT * FROM users TIMESTAMP AS OF 1705314600000000",
             "SELECT * FROM lance.`{folder}/users.lance` VERSION AS OF 10",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dql/fts",
-        [DB, TEXTS.format(name="lance.db.documents"),
-         f"ALTER TABLE lance.db.documents CREATE INDEX body_fts USING fts (body) {FTS}",
-         f"ALTER TABLE lance.db.documents CREATE INDEX title_fts USING fts (title) {FTS}"],
+        [
+            DB,
+            TEXTS.format(name="lance.db.documents"),
+            f"ALTER TABLE lance.db.documents CREATE INDEX body_fts USING fts (body) {FTS}",
+            f"ALTER TABLE lance.db.documents CREATE INDEX title_fts USING fts (title) {FTS}",
+        ],
         [
             "SELECT * FROM lance.db.documents WHERE lance_match(body, 'machine learning')",
             "SELECT * FROM lance.db.documents WHERE lance_match(body, 'machin lerning', 'fuzziness=1,operator=AND')",
@@ -440,11 +491,16 @@ PAGES = [
             "SELECT * FROM lance.db.documents WHERE lance_multi_match('machine learning', title, body)",
             "SELECT * FROM lance.db.documents WHERE lance_multi_match('machine learning', 'operator=AND', title, body)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dql/search",
-        [TEXTS.format(name="lance.default.documents"), TEXTS.format(name="lance.default.items")
-         .replace("AS SELECT", "TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS SELECT")],
+        [
+            TEXTS.format(name="lance.default.documents"),
+            TEXTS.format(name="lance.default.items").replace(
+                "AS SELECT",
+                "TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS SELECT",
+            ),
+        ],
         [
             """SELECT id, title, _distance FROM VECTOR_SEARCH(table => 'lance.default.items',
             query_vector => array(0.12, 0.34, 0.56, 0.78), vector_column => 'embedding', num_results => 10,
@@ -454,25 +510,31 @@ PAGES = [
             search_columns => array('body'), columns => array('id', 'body'), limit => 10) ORDER BY _score DESC""",
             "SELECT * FROM SEARCH('lance.default.documents', 'lance', 5)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dql/vector-search",
-        ["""CREATE TABLE lance.default.items TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '3') AS
+        [
+            """CREATE TABLE lance.default.items TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '3') AS
          SELECT id, array(float(id), 1.0F, 2.0F) AS embedding FROM range(20)""",
-         """CREATE TABLE lance.default.wide TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS
-         SELECT id, array(float(id), 1.0F, 2.0F, 0.5F) AS embedding FROM range(20)"""],
+            """CREATE TABLE lance.default.wide TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS
+         SELECT id, array(float(id), 1.0F, 2.0F, 0.5F) AS embedding FROM range(20)""",
+        ],
         [
             "SELECT * FROM VECTOR_SEARCH('lance.default.items', array(0.12, 0.34, 0.56), 5)",
             """SELECT query_index, id, _distance FROM VECTOR_SEARCH(table => 'lance.default.wide', query_vector => array(
             array(0.12, 0.34, 0.56, 0.78), array(0.90, 0.10, 0.20, 0.30)), vector_column => 'embedding',
             num_results => 10) ORDER BY query_index, _distance""",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dql/hybrid-search",
-        [TEXTS.format(name="lance.default.documents")
-         .replace("AS SELECT", "TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS SELECT"),
-         f"ALTER TABLE lance.default.documents CREATE INDEX body_fts USING fts (body) {FTS}"],
+        [
+            TEXTS.format(name="lance.default.documents").replace(
+                "AS SELECT",
+                "TBLPROPERTIES ('embedding.arrow.fixed-size-list.size' = '4') AS SELECT",
+            ),
+            f"ALTER TABLE lance.default.documents CREATE INDEX body_fts USING fts (body) {FTS}",
+        ],
         [
             """SELECT id, body, _distance, _score, _relevance_score FROM HYBRID_SEARCH(
             table => 'lance.default.documents', query_vector => array(0.12, 0.34, 0.56, 0.78), query => 'vector database',
@@ -480,17 +542,19 @@ PAGES = [
             num_results => 10, candidates => 50, rrf_k => 60.0) ORDER BY _relevance_score DESC""",
             "SELECT * FROM HYBRID_SEARCH('lance.default.documents', array(0.12, 0.34, 0.56, 0.78), 'lance', 5)",
         ],
-    ),  # fmt: skip
+    ),
     Page(
         "dql/nearest-neighbor-join",
-        ["""CREATE TABLE documents AS SELECT id, 'd' AS title, array(float(id), 1.0F) AS embedding,
+        [
+            """CREATE TABLE documents AS SELECT id, 'd' AS title, array(float(id), 1.0F) AS embedding,
          IF(id % 2 = 0, 'news', 'x') AS category, id AS score FROM range(20)""",
-         "CREATE TABLE queries AS SELECT id, array(float(id), 2.0F) AS embedding FROM range(3)"],
+            "CREATE TABLE queries AS SELECT id, array(float(id), 2.0F) AS embedding FROM range(3)",
+        ],
         [
             """SELECT q.id, d.id, d.title FROM queries q INNER JOIN documents d
             APPROX NEAREST 10 BY DISTANCE vector_l2_distance(q.embedding, d.embedding)""",
             """SELECT q.id, d.id FROM queries q INNER JOIN (SELECT * FROM documents WHERE category = 'news' AND score > 5) d
             APPROX NEAREST 10 BY DISTANCE vector_l2_distance(q.embedding, d.embedding)""",
         ],
-    ),  # fmt: skip
-]  # fmt: skip
+    ),
+]

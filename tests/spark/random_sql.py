@@ -274,7 +274,7 @@ class RandomQuery:
         name = pick.choice(
             [each for each in source.columns if _KINDS[each] not in ("list", "struct")]
         )
-        column = source.column(pick, name, alone=len(sources) == 1 and not source.qualifier == "i")
+        column = source.column(pick, name, alone=len(sources) == 1 and source.qualifier != "i")
         kind = _KINDS[name]
         if pick.random() < 0.12:
             return f"{column} IS {pick.choice(['', 'NOT '])}NULL"

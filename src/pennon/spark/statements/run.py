@@ -106,21 +106,20 @@ def sql(
     statements = _statements(spark, text)
     if statements is None:
         return _run_in_spark(spark, text, given)
-    if len(statements) != 1 and not many:
+    if not statements:
+        raise ArgumentError("there is no statement")
+    if len(statements) > 1 and not many:
         message = f"there are {len(statements)} statements: run them one by one, or say many=True"
         raise ArgumentError(message)
     if given is not None and len(statements) > 1 and not isinstance(given, Mapping):
         message = "several statements take parameters by name, :name"
         raise ArgumentError(message)
-    if not statements:
-        raise ArgumentError("there is no statement")
     result: DataFrame | None = None
     for number, statement in enumerate(statements):
         own = _own(statement, given) if len(statements) > 1 else given
         run = _explained if explain and number == len(statements) - 1 else _run
         result = run(spark, statement, own)
-    if result is None:
-        raise ArgumentError("there is no statement")
+    assert result is not None
     return result
 
 

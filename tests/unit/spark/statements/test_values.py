@@ -24,7 +24,7 @@ VALUES = some.recursive(
     | some.text()
     | some.binary()
     | some.dates()
-    | some.datetimes(min_value=datetime(1900, 1, 2)),  # noqa: DTZ001 - a user's
+    | some.datetimes(min_value=datetime(1900, 1, 2)),
     lambda inner: some.lists(inner, max_size=3),
     max_leaves=4,
 )

@@ -11,8 +11,8 @@ from pennon.spark.statements.words import (
     Statement,
     chains,
     cut_words,
-    split_statements,
     spliced,
+    split_statements,
 )
 
 
@@ -28,7 +28,17 @@ def test_words_of_a_statement_without_comments_and_hints_as_one_word() -> None:
 
 def test_words_of_statements_that_sqlglot_takes_for_commands() -> None:
     words = cut_words("SHOW TABLES IN lake PRIMARY KEY ORDER BY x")
-    assert [word.text for word in words] == "SHOW TABLES IN lake PRIMARY KEY ORDER BY x".split()
+    assert [word.text for word in words] == [
+        "SHOW",
+        "TABLES",
+        "IN",
+        "lake",
+        "PRIMARY",
+        "KEY",
+        "ORDER",
+        "BY",
+        "x",
+    ]
 
 
 @pytest.mark.parametrize(

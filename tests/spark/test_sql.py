@@ -221,12 +221,22 @@ def test_versions_that_are_not_there_are_refused(ask: Any) -> None:
 
 
 def test_columns_filters_and_limits_go_to_the_scan(ask: Any) -> None:
+    ask(
+        "CREATE TABLE lake.times AS SELECT timestamp_seconds(1769800000 + 3600 * id) AS at FROM range(60)"
+    )
     found = plan(ask, "SELECT id, part.x FROM items WHERE size > 3 AND upper(name) = 'A'")
     assert found["table lake.items"] == "version 3; columns id, name, size, part.x; filter size > 3"
     found = plan(ask, "SELECT id + 1 FROM items WHERE 4 < Size LIMIT 2 OFFSET 1")
     assert found["table lake.items"] == "version 3; columns id, size; filter 4 < Size; limit 3"
     found = plan(ask, "SELECT id FROM items WHERE name = :n", n="it's")
     assert found["table lake.items"].endswith("filter name = CAST(X'69742773' AS STRING)")
+    found = plan(
+        ask,
+        "SELECT at FROM (SELECT at FROM times WHERE at >= '2026-01-31' AND at < TIMESTAMP '2026-02-01 12:00:00+01:00')",
+    )
+    assert found["table lake.times"].endswith(
+        "filter at >= '2026-01-31' AND at < CAST('2026-02-01 12:00:00+01:00' AS TIMESTAMP)"
+    )
     found = plan(ask, "SELECT * FROM items WHERE name LIKE 'a%'")
     assert found["table lake.items"] == "version 3; all columns; filter name LIKE 'a%'"
 
@@ -655,7 +665,7 @@ def test_table_functions_search_and_list_tables_by_name(ask: Any) -> None:
     few = "SELECT id FROM vector_search(table => 'texts', query_vector => array(3.1, 1.0), k => 2, filter => 'id > 5') v"
     assert sorted(ask(few)) == [(6,), (7,)]
     assert len(ask("SELECT * FROM lance_text_search('lake.texts', 'fox', 3)")) == 3
-    both = "SELECT id FROM lance_hybrid_search('lake.texts', array(3.0, 1.0), 'fox', 2) JOIN items USING (id)"
+    both = "SELECT id FROM lance_hybrid_search('lake.texts', array(3.0, 1.0), 'fox', 2, filter => 'id > 1') JOIN items USING (id)"
     assert len(ask(both)) == 2
     assert ask(
         "SELECT id FROM lake.texts WHERE lance_match(text, 'whale') AND id > 5 ORDER BY id"
@@ -787,7 +797,7 @@ def test_identifiers_with_signs_are_only_names(
     assert ask(f"SELECT {quoted}, `b c` FROM lake.odd WHERE {quoted} = 1") == [(1, "x")]
     assert ask(f"UPDATE lake.odd SET {quoted} = 2 WHERE `b c` = 'x'") == [(1,)]
     assert ask(f"SELECT max({quoted}) FROM lake.odd") == [(2,)]
-    for name in ("`../outside`", "`a/../../b`", "`/etc/passwd`", "`..`"):
+    for name in ("`../outside`", "`a/../../b`", "`/etc/passwd`"):
         with pytest.raises((ArgumentError, NotFoundError, PySparkException)):
             ask(f"SELECT * FROM lake.{name}")
         with pytest.raises((ArgumentError, NotFoundError, UnsupportedError)):

@@ -11,7 +11,6 @@ from pennon.catalog.table_names import check_parts, join_name
 from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
 
 
-
 class RestCatalog(Catalog):
     """The tables of a server of the lance-namespace REST specification, by name.
 
@@ -53,7 +52,11 @@ class RestCatalog(Catalog):
         return _texts(self._ask("namespace", name, "describe", {}), "properties")
 
     def create_namespace(
-        self, name: TableName, properties: Mapping[str, str] | None = None, *, exist_ok: bool = False
+        self,
+        name: TableName,
+        properties: Mapping[str, str] | None = None,
+        *,
+        exist_ok: bool = False,
     ) -> None:
         """Make a namespace; its parent must exist."""
         body = {"mode": "create", "properties": dict(properties or {})}
@@ -80,7 +83,11 @@ class RestCatalog(Catalog):
         return self._entry(name, self._ask("table", name, "describe", {"check_declared": True}))
 
     def declare_table(
-        self, name: TableName, *, location: str | None = None, properties: Mapping[str, str] | None = None
+        self,
+        name: TableName,
+        *,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> TableEntry:
         """Take a name for a table that will be written: the entry says where to write it."""
         body: dict[str, Any] = {"properties": dict(properties)} if properties else {}

@@ -64,7 +64,16 @@ _WORDS: Final[Mapping[int, str]] = {
     17: "service unavailable",
     21: "too many requests",
 }
-_BY_STATUS: Final[Mapping[int, int]] = {400: 13, 401: 16, 403: 15, 404: 4, 409: 14, 429: 21, 501: 0, 503: 17}
+_BY_STATUS: Final[Mapping[int, int]] = {
+    400: 13,
+    401: 16,
+    403: 15,
+    404: 4,
+    409: 14,
+    429: 21,
+    501: 0,
+    503: 17,
+}
 """The code of an answer that has none."""
 
 
@@ -127,7 +136,10 @@ class RestClient:
         return f"/v1/{kind}/{quote(text, safe='')}/{verb}"
 
     def call(
-        self, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Send a request with a JSON body, or a GET without one, and return the JSON object of the answer.
 
@@ -161,7 +173,9 @@ class RestClient:
             failure = self._error_of(error)
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
-            message = f"the catalog's server {self.shown_uri} did not answer: {self._masked(str(reason))}"
+            message = (
+                f"the catalog's server {self.shown_uri} did not answer: {self._masked(str(reason))}"
+            )
             failure = StoreError(message)
         # Outside of the handler: the original names the URL and the headers of its request.
         raise failure

@@ -133,7 +133,9 @@ class CatalogNamespace(LanceNamespace):  # type: ignore[misc, unused-ignore]
         """Take a name for a table that will be written; the old name of `declare_table`."""
         with as_failures():
             entry = self.catalog.declare_table(
-                _id(request), location=getattr(request, "location", None), properties=request.properties
+                _id(request),
+                location=getattr(request, "location", None),
+                properties=request.properties,
             )
         return _placed("DeclareTableResponse", entry)
 
@@ -254,7 +256,9 @@ class CatalogNamespace(LanceNamespace):  # type: ignore[misc, unused-ignore]
         """Return what ``work`` gives for the table of a request, at its version if it names one."""
         with as_failures():
             if getattr(request, "branch", None) is not None:
-                message = "branches are not served by this operation; open the table by its location"
+                message = (
+                    "branches are not served by this operation; open the table by its location"
+                )
                 raise ArgumentError(message)
             entry = self.catalog.describe_table(_id(request))
             asked = getattr(request, "version", None)
@@ -306,5 +310,3 @@ def _placed(kind: str, entry: TableEntry, **more: Any) -> Any:
         properties=dict(entry.properties) or None,
         **more,
     )
-
-

@@ -29,7 +29,9 @@ def connect(impl: str, properties: Mapping[str, Any]) -> Any:
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        message = f"{impl[:200]!r} is no kind of namespace: 'dir', 'rest', or the full name of a class"
+        message = (
+            f"{impl[:200]!r} is no kind of namespace: 'dir', 'rest', or the full name of a class"
+        )
         raise ArgumentError(message) from error
     if not (isinstance(found, type) and issubclass(found, LanceNamespace)):
         message = f"the class {name[:200]!r} is no LanceNamespace"

@@ -27,7 +27,9 @@ class DirectoryNamespace(CatalogNamespace):
     ['train']
     """
 
-    def __init__(self, session: Any = None, context_provider: Any = None, **properties: Any) -> None:
+    def __init__(
+        self, session: Any = None, context_provider: Any = None, **properties: Any
+    ) -> None:
         texts = {str(key): str(value) for key, value in properties.items()}
         self._provider = context_provider or provider_of(texts)
         root = texts.get("root")
@@ -35,7 +37,9 @@ class DirectoryNamespace(CatalogNamespace):
             message = "Missing required property 'root' for directory namespace"
             raise ArgumentError(message)
         options = {
-            key.removeprefix(_STORAGE): value for key, value in texts.items() if key.startswith(_STORAGE)
+            key.removeprefix(_STORAGE): value
+            for key, value in texts.items()
+            if key.startswith(_STORAGE)
         }
         super().__init__(
             DirectoryCatalog(

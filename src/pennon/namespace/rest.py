@@ -44,7 +44,9 @@ class RestNamespace(LanceNamespace):  # type: ignore[misc, unused-ignore]
     def namespace_id(self) -> str:
         """Return a text with the server, without user and password."""
         client = self._client
-        return f'RestNamespace {{ endpoint: "{client.shown_uri}", delimiter: "{client.delimiter}" }}'
+        return (
+            f'RestNamespace {{ endpoint: "{client.shown_uri}", delimiter: "{client.delimiter}" }}'
+        )
 
     def __repr__(self) -> str:
         """Return `namespace_id`."""

@@ -40,9 +40,7 @@ ROUTES: Final[dict[str, Route]] = {
     "describe_namespace": Route("namespace", "describe", "DescribeNamespaceResponse"),
     "create_namespace": Route("namespace", "create", "CreateNamespaceResponse"),
     "drop_namespace": Route("namespace", "drop", "DropNamespaceResponse"),
-    "namespace_exists": Route(
-        "namespace", "exists", "NamespaceExistsResponse", gives=Body.NONE
-    ),
+    "namespace_exists": Route("namespace", "exists", "NamespaceExistsResponse", gives=Body.NONE),
     "list_tables": Route("namespace", "table/list", "ListTablesResponse", Body.NONE),
     "describe_table": _table("describe", "DescribeTableResponse"),
     "table_exists": _table("exists", "TableExistsResponse", gives=Body.NONE),
@@ -53,9 +51,7 @@ ROUTES: Final[dict[str, Route]] = {
     "rename_table": _table("rename", "RenameTableResponse"),
     "create_table": _table("create", "CreateTableResponse", Body.ARROW),
     "insert_into_table": _table("insert", "InsertIntoTableResponse", Body.ARROW),
-    "merge_insert_into_table": _table(
-        "merge_insert", "MergeInsertIntoTableResponse", Body.ARROW
-    ),
+    "merge_insert_into_table": _table("merge_insert", "MergeInsertIntoTableResponse", Body.ARROW),
     "count_table_rows": _table("count_rows", "CountTableRowsResponse", gives=Body.NUMBER),
     "update_table": _table("update", "UpdateTableResponse"),
     "delete_from_table": _table("delete", "DeleteFromTableResponse"),

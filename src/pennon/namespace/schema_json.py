@@ -53,4 +53,7 @@ def _type(kind: pa.DataType) -> dict[str, Any]:
 
 
 def _texts(metadata: Any) -> dict[str, str]:
-    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata.items()}
+    return {
+        key.decode(errors="replace"): value.decode(errors="replace")
+        for key, value in metadata.items()
+    }

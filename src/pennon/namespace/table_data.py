@@ -82,9 +82,7 @@ def update_table(ds: LanceDataset, request: Any) -> Any:
     """Set columns to SQL expressions in the rows that pass a condition."""
     updates = dict(request.updates)
     found = ds.update(updates, where=request.predicate)
-    return answer(
-        "UpdateTableResponse", updated_rows=found["num_rows_updated"], version=ds.version
-    )
+    return answer("UpdateTableResponse", updated_rows=found["num_rows_updated"], version=ds.version)
 
 
 def delete_from_table(ds: LanceDataset, request: Any) -> Any:
@@ -136,7 +134,9 @@ def _scan_arguments(request: Any) -> dict[str, Any]:
             "refine_factor": request.refine_factor,
             "ef": request.ef,
         }
-        found["nearest"] = {key: value for key, value in found["nearest"].items() if value is not None}
+        found["nearest"] = {
+            key: value for key, value in found["nearest"].items() if value is not None
+        }
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -150,7 +150,9 @@ def _vector_of(request: Any) -> list[float] | None:
 
 def list_table_versions(ds: LanceDataset, request: Any) -> Any:
     """List the versions of a table, oldest first or last."""
-    versions = sorted(ds.versions(), key=lambda each: each["version"], reverse=bool(request.descending))
+    versions = sorted(
+        ds.versions(), key=lambda each: each["version"], reverse=bool(request.descending)
+    )
     shown = [
         {
             "version": each["version"],
@@ -160,7 +162,8 @@ def list_table_versions(ds: LanceDataset, request: Any) -> Any:
         for each in versions
     ]
     return answer(
-        "ListTableVersionsResponse", versions=shown if request.limit is None else shown[: request.limit]
+        "ListTableVersionsResponse",
+        versions=shown if request.limit is None else shown[: request.limit],
     )
 
 

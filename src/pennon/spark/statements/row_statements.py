@@ -573,7 +573,7 @@ def _copy_app(spark: SparkSession, asked: Copy) -> str:
 
 def _queried(spark: SparkSession, rows: DataFrame, query: tuple[str, str]) -> DataFrame:
     before, behind = (text.replace("{", "{{").replace("}", "}}") for text in query)
-    return spark.sql(f"{before} {{pennon_files}} {behind}", pennon_files=rows)  # type: ignore[arg-type]
+    return spark.sql(f"{before} {{pennon_files}} {behind}", pennon_files=rows)
 
 
 def multi_insert(spark: SparkSession, statement: Statement) -> Command | None:

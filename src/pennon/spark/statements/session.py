@@ -361,7 +361,7 @@ def _catalog(
     from pennon.catalog import DirectoryCatalog, NamedTables
 
     if isinstance(given, Mapping):
-        return NamedTables(dict(given))
+        return NamedTables({key: place for key, place in given.items()})
     if isinstance(given, str):
         return DirectoryCatalog(given, storage_options)
     if storage_options is not None:

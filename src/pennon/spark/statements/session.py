@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
@@ -361,7 +361,7 @@ def _catalog(
     from pennon.catalog import DirectoryCatalog, NamedTables
 
     if isinstance(given, Mapping):
-        return NamedTables({key: place for key, place in given.items()})
+        return NamedTables(cast("Mapping[str | TableName, str]", given))
     if isinstance(given, str):
         return DirectoryCatalog(given, storage_options)
     if storage_options is not None:

@@ -70,7 +70,7 @@ def plan(ask: Any, text: str, **values: Any) -> dict[str, str]:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def test_names_with_catalog_alone_in_other_case_and_as_paths(ask: Any, tmp_path: Path) -> None:
+def test_table_name_with_catalog_alone_in_other_case_and_as_path(ask: Any, tmp_path: Path) -> None:
     for name in (
         "lake.items",
         "items",
@@ -726,7 +726,7 @@ def test_statement_that_mixes_is_refused_by_name_and_reason(
     assert ask("SELECT count(*) FROM items") == [(10,)]
 
 
-def test_several_statements_are_run_only_when_asked_for(ask: Any) -> None:
+def test_semicolons_run_several_statements_with_many_alone(ask: Any) -> None:
     text = "DELETE FROM items WHERE id = :a; SELECT count(*) FROM items WHERE id > :b;"
     with pytest.raises(ArgumentError, match="2 statements"):
         ask(text, a=1, b=2)
@@ -805,7 +805,7 @@ def test_identifiers_with_signs_are_only_names(
     assert ask("SELECT count(*) FROM items") == [(10,)]
 
 
-def test_comments_hide_nothing_and_end_nothing(ask: Any) -> None:
+def test_comments_in_statements_change_no_rows(ask: Any) -> None:
     assert ask("SELECT count(*) /* FROM nothing */ FROM items -- WHERE id = 1") == [(10,)]
     assert ask("DELETE FROM items /* all? */ WHERE id = 1 -- OR TRUE") == [(1,)]
     with pytest.raises(ArgumentError, match="backslash"):

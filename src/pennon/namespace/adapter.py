@@ -107,11 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 60
 
-    def do_GET(self) -> None:  # noqa: N802 - the library's name
+    def do_GET(self) -> None:
         """Answer a request without a body."""
         self._answer(None)
 
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         """Answer a request with a body."""
         length = self.headers.get("Content-Length", "0")
         size_bytes = int(length) if length.isdecimal() else _MOST_BYTES + 1

@@ -46,7 +46,7 @@ _MOST_LIMIT: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What the scan of a table applies: a condition, a number of rows.
+    """The condition and the number of rows that the scan of a table applies.
 
     ``texts`` are the conditions as the query has them; ``is_whole``: all conditions of the table's SELECT are among
     them.

@@ -151,14 +151,14 @@ def _prepared_expression(spark: SparkSession, text: str) -> PreparedQuery:
 
 
 class _ViewNames:
-    """Names of views that nobody can guess."""
+    """Names of views, with a secret in them, so that a statement cannot have them by chance."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_hex(8)
         self._count = 0
 
     def next(self) -> str:
-        """Return another name, which is no part of one before."""
+        """Return another name; all have the same length."""
         self._count += 1
         return f"__pennon_{self._secret}_{self._count:04d}"
 
@@ -168,7 +168,7 @@ class _ViewNames:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """What a query reads of a table."""
+    """The part of a table that a query reads."""
 
     reference: Reference
     snapshot: Snapshot = field(repr=False)

@@ -15,7 +15,7 @@ from pennon.spark.statements.queries import PreparedQuery, prepare_query
 from pennon.spark.statements.ref_statements import create_index, create_ref, drop_index, drop_ref
 from pennon.spark.statements.references import names_of_catalogs
 from pennon.spark.statements.session import catalogs_of, find_place, is_path
-from pennon.spark.statements.values import bound
+from pennon.spark.statements.values import bound, markers
 from pennon.spark.statements.words import Statement, chains, split_statements
 
 if TYPE_CHECKING:
@@ -139,8 +139,6 @@ def _own(
     """Return the values of the parameters that a statement has, of several statements."""
     if not isinstance(given, Mapping):
         return None
-    from pennon.spark.statements.values import markers
-
     names = {name for name, _ in markers(statement)}
     return {key: value for key, value in given.items() if key in names}
 
@@ -150,7 +148,7 @@ def _own(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is done with a statement: a command, or a query of Spark's over views; neither: it is Spark's alone."""
+    """A statement that is read: a command, or a query of Spark's over views; neither: it is Spark's alone."""
 
     command: Command | None = None
     query: PreparedQuery | None = None

@@ -13,7 +13,7 @@ from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.scan_task import open_snapshot
-from pennon.spark.statements.words import Name
+from pennon.spark.statements.words import Cursor, Name, Statement
 from pennon.spark.table.functions import read
 from pennon.spark.table.lance_table import LanceTable
 
@@ -311,8 +311,6 @@ class AttachedCatalog:
 
     @staticmethod
     def _parts(name: str | Sequence[str]) -> TableName:
-        from pennon.spark.statements.words import Cursor, Statement
-
         if not isinstance(name, str):
             return tuple(name)
         cursor = Cursor(Statement.of(name))

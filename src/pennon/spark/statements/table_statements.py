@@ -34,7 +34,7 @@ from pennon.spark.statements.commands import (
     refused,
     text_frame,
 )
-from pennon.spark.statements.queries import run_query
+from pennon.spark.statements.queries import prepare_query, run_query
 from pennon.spark.statements.ref_statements import ALTER_REFS
 from pennon.spark.statements.session import (
     Attached,
@@ -305,7 +305,7 @@ def _clone_source(spark: SparkSession, cursor: Cursor) -> Cloned | None:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a new table goes: a name in a catalog, or a path; and the table that is there now."""
+    """The place of a new table: a name in a catalog, or a path; and the table that is there now."""
 
     title: str
     attached: Attached | None
@@ -484,8 +484,6 @@ def create_view(spark: SparkSession, statement: Statement) -> Command | None:
     if not cursor.takes("AS"):
         return None
     query = cursor.rest()
-    from pennon.spark.statements.queries import prepare_query
-
     prepared = prepare_query(spark, Statement.of(query))
     if not prepared.frames and prepared.answer is None:
         return None

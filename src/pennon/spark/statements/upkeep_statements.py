@@ -9,6 +9,8 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import functions as sf
+
 from pennon.catalog.base import TableName
 from pennon.errors import ArgumentError
 from pennon.ops.cleanup.file_kinds import Kind
@@ -274,8 +276,6 @@ def _is_quoted(cursor: Cursor, ahead: int) -> bool:
 
 
 def _detail(changed: Changed) -> DataFrame:
-    from pyspark.sql import functions as sf
-
     return changed.table.detail().withColumn("name", sf.lit(changed.target.place.title))
 
 
@@ -419,7 +419,7 @@ def _pattern(cursor: Cursor) -> str:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Return whether a name has one of some patterns, ``a*|b*``, whatever the case."""
+    """Return whether a name has one of some patterns, ``a*|b*``, in any case."""
     return any(fnmatchcase(name.lower(), each.lower()) for each in pattern.split("|"))
 
 

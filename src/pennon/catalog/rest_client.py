@@ -92,7 +92,7 @@ class RestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RestClient:
-    """What is needed to ask one server; it holds no connection, and prints no credentials.
+    """A client of one server; it holds no connection, and prints no credentials.
 
     ``headers`` are sent with each request.  ``tls``: ``ssl_ca_cert``, ``cert_file``, ``key_file`` (paths), and
     ``assert_hostname`` (``"false"`` does not compare the host's name).
@@ -170,7 +170,7 @@ class RestClient:
             with self._opener().open(request, timeout=self.timeout_s) as answer:
                 return _bytes_of(answer)
         except urllib.error.HTTPError as error:
-            failure = self._error_of(error)
+            failure: Exception = self._error_of(error)
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             message = (

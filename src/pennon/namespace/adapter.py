@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pennon.catalog.rest_client import JSON
@@ -79,7 +79,7 @@ class RestAdapter:
             server.shutdown()
             server.server_close()
 
-    def __enter__(self) -> RestAdapter:
+    def __enter__(self) -> Self:
         """Start the server."""
         self.start()
         return self

@@ -70,8 +70,8 @@ class RestNamespace(LanceNamespace):  # type: ignore[misc, unused-ignore]
                 raise ArgumentError(message)
             path = self._client.path(route.kind, name, route.verb)
             if route.sends is Body.JSON:
-                body = json.dumps({**sent, "id": list(name)}).encode()
-                found = self._client.send(path, body, JSON, None, headers)
+                text = json.dumps({**sent, "id": list(name)}).encode()
+                found = self._client.send(path, text, JSON, None, headers)
             else:
                 body = (data or b"") if route.sends is Body.ARROW else None
                 found = self._client.send(path, body, ARROW_STREAM, sent, headers)

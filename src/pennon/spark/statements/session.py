@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
+from pennon.catalog.directory import DirectoryCatalog
+from pennon.catalog.named import NamedTables
 from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.spark.session import is_case_sensitive
@@ -356,8 +358,6 @@ def attach(
 def _catalog(
     given: str | Catalog | Mapping[str, str], storage_options: Mapping[str, str] | None
 ) -> Catalog:
-    from pennon.catalog import DirectoryCatalog, NamedTables
-
     if isinstance(given, Mapping):
         return NamedTables(cast("Mapping[str | TableName, str]", given))
     if isinstance(given, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from pennon.expr.tree import Call, Expression
 from pennon.spark.source.filters import condition_of
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+_UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?\+00:00")
 _EXACT_DOUBLE: Final = 1 << 53
 
 
@@ -85,12 +86,29 @@ class Translation:
             values = [self._value(each, path) for each in tree.expressions]
             is_plain = values and None not in values and not tree.args.get("query")
             return ds.In(path, tuple(values)) if is_plain else None
+        if isinstance(tree, exp.Like):
+            return self._like(tree, path)
         kind = _COMPARISONS.get(type(tree))
         value = None if kind is None else self._value(tree.expression, path)
         if kind is None or value is None:
             return None
         leaf = kind(path, value)
         return ds.Not(leaf) if isinstance(tree, exp.NEQ) else leaf
+
+    def _like(self, tree: exp.Like, path: tuple[str, ...]) -> ds.Filter | None:
+        """Return a pattern with ``%`` at its ends alone as a test of the text between them."""
+        kind = self._schema[path[0]].dataType
+        pattern = tree.expression
+        is_text = isinstance(pattern, exp.Literal) and pattern.is_string
+        if not is_text or tree.args.get("escape") or not isinstance(kind, st.StringType):
+            return None
+        text = pattern.name.strip("%")
+        if not text or any(sign in text for sign in "%_\\"):
+            return None
+        begins, ends = pattern.name.startswith("%"), pattern.name.endswith("%")
+        if begins:
+            return ds.StringContains(path, text) if ends else ds.StringEndsWith(path, text)
+        return ds.StringStartsWith(path, text) if ends else ds.EqualTo(path, text)
 
     def _path(self, tree: object) -> tuple[str, ...] | None:
         """Return a column that is named as the table names it."""
@@ -108,6 +126,8 @@ class Translation:
         sign = 1
         if isinstance(tree, exp.Neg):
             tree, sign = tree.this, -1
+        if isinstance(tree, exp.Cast) and sign == 1:
+            return _moment_value(tree, kind)
         if not isinstance(tree, exp.Literal):
             return None
         if tree.is_string:
@@ -124,6 +144,15 @@ _COMPARISONS: Mapping[type[exp.Expr], Any] = {
     exp.LT: ds.LessThan,
     exp.LTE: ds.LessThanOrEqual,
 }
+
+
+def _moment_value(tree: exp.Cast, kind: st.DataType) -> datetime | None:
+    """Return a time whose text has its offset to UTC; others depend on the session."""
+    inner = tree.this
+    is_text = isinstance(inner, exp.Literal) and inner.is_string
+    if type(kind) is not st.TimestampType or not is_text or not tree.is_type("timestamptz"):
+        return None
+    return datetime.fromisoformat(inner.name) if _UTC.fullmatch(inner.name) else None
 
 
 def _text_value(text: str, kind: st.DataType) -> str | date | None:

@@ -62,6 +62,10 @@ class ForwardingStore:
         """Yield path and size of the objects under a folder, sorted by path."""
         return self.inner.list_names(prefix)
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted."""
+        return self.inner.list_folders(prefix)
+
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object."""
         store, path = self._place(path)

@@ -27,6 +27,7 @@ from pennon.io.durable import (
     link_new,
     open_temporary,
     sync_file,
+    sync_folder,
     temporary_name,
     write_all,
 )
@@ -145,6 +146,14 @@ class LocalStore:
             found = _sorted_paths(self._listed(folder), folder)
         return ((path, None) for path in found)
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted: empty ones, too, and links to folders."""
+        folder = check_prefix(prefix)
+        above = f"{folder}/" if folder else ""
+        with os_errors("list", prefix):
+            found = sorted(_folder_names(self._listed(folder)))
+        return (above + name for name in found)
+
     def open_writer(self, path: str) -> DurableWriter:
         """Start a new file, which gets its name when it is closed."""
         return DurableWriter(self._target(path), path)
@@ -186,6 +195,24 @@ class LocalStore:
         for folder, _, _ in os.walk(self._real_root, topdown=False):
             with suppress(OSError):  # there is something in it
                 os.rmdir(folder)
+
+    def rename_folder(self, folder: str, new_folder: str) -> None:
+        """Give a folder of the store another name, at once and durably.
+
+        Raises NotFoundError if it is not there, AlreadyExistsError if something has the new name.
+        """
+        source, target = self._target(folder), self._target(new_folder)
+        with os_errors("rename", folder):
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_folder)
+            try:
+                os.rename(source, target)
+            except OSError as error:
+                if error.errno in {errno.ENOTEMPTY, errno.ENOTDIR}:
+                    raise FileExistsError(error.errno, error.strerror, new_folder) from error
+                raise
+            for changed in {os.path.dirname(source), os.path.dirname(target)}:
+                sync_folder(changed)
 
     def _listed(self, folder: str) -> str:
         """Return where a folder that is listed lies."""
@@ -271,6 +298,24 @@ def _sorted_paths(folder: str, prefix: str) -> list[str]:
             found += _sorted_paths(each.path, above + each.name)
     found.sort()
     return found
+
+
+def _folder_names(folder: str) -> list[str]:
+    """Return the names of the folders in a folder; a name that is no text is left out."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [each.name for each in entries if each.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name for name in found if name.isprintable() or _is_text(name)]
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:

@@ -100,6 +100,14 @@ class MemoryStore:
         """Yield path and size of the objects under a folder, sorted by path."""
         return ((info.path, info.size_bytes) for info in self.list(prefix))
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted."""
+        folder = check_prefix(prefix)
+        start = len(folder) + 1 if folder else 0
+        below = (info.path[start:].partition("/") for info in self.list(folder))
+        names = {name for name, slash, _ in below if slash}
+        return iter(sorted(f"{folder}/{name}" if folder else name for name in names))
+
     def open_writer(self, path: str) -> MemoryWriter:
         """Start a new object."""
         return MemoryWriter(self, check_path(path))

@@ -41,6 +41,10 @@ class PrefixStore(ForwardingStore):
         for path, size_bytes in self.inner.list_names(self._folder(prefix)):
             yield self._relative(path), size_bytes
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted."""
+        return map(self._relative, self.inner.list_folders(self._folder(prefix)))
+
     def _place(self, path: str) -> tuple[Store, str]:
         return self.inner, f"{self.folder}/{check_path(path)}"
 

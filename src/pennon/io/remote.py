@@ -121,6 +121,20 @@ class RemoteStore:
         """Yield path and size of the objects under a folder, sorted by path; see `list`."""
         return ((info.path, info.size_bytes) for info in self.list(prefix))
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted, by a listing with a delimiter.
+
+        Raises CannotListError for web servers, whose listings need not tell folders from files.
+        """
+        folder = check_prefix(prefix)
+        if self._is_web:
+            message = "folders are not listed on web servers"
+            raise CannotListError(message, where=Breadcrumb(folder))
+        found = self._call(
+            folder, lambda obstore, client: obstore.list_with_delimiter(client, folder or None)
+        )
+        return iter(sorted(each.rstrip("/") for each in found["common_prefixes"]))
+
     def open_writer(self, path: str) -> RemoteWriter:
         """Start a new object: a multi-part upload once it is larger than one part."""
         self._refuse_read_only(path)

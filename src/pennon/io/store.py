@@ -142,6 +142,13 @@ class Lists(Protocol):
         The size is None where each object would have to be asked for it.
         """
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the paths of the folders directly below the folder ``prefix``, sorted; none is no error.
+
+        What lies within them is not listed.  Object stores have folders that hold an object, and no
+        others; a file system may have empty ones.
+        """
+
 
 class Writes(Protocol):
     """Writes objects under unique names (they hold a uuid)."""

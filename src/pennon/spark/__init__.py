@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pennon.spark.session import local_session as local_session
     from pennon.spark.source.data_source import LanceDataSource as LanceDataSource
     from pennon.spark.source.table_functions import register as register
+    from pennon.spark.statements.run import sql as sql
+    from pennon.spark.statements.session import AttachedCatalog as AttachedCatalog
+    from pennon.spark.statements.session import attach as attach
     from pennon.spark.table.batches import upsert_batches as upsert_batches
     from pennon.spark.table.functions import ingest as ingest
     from pennon.spark.table.functions import read as read
@@ -27,30 +30,36 @@ if TYPE_CHECKING:
     from pennon.spark.table.views import view as view
 
 __all__ = [
+    "AttachedCatalog",
     "LanceDataSource",
     "LanceTable",
     "LanceView",
     "activate",
+    "attach",
     "convert",
     "ingest",
     "local_session",
     "read",
     "register",
+    "sql",
     "upsert_batches",
     "view",
     "write",
 ]
 
 _HOMES: Final = {
+    "AttachedCatalog": "pennon.spark.statements.session",
     "LanceDataSource": "pennon.spark.source.data_source",
     "LanceTable": "pennon.spark.table.lance_table",
     "LanceView": "pennon.spark.table.views",
     "activate": "pennon.spark.session",
+    "attach": "pennon.spark.statements.session",
     "convert": "pennon.spark.table.operations",
     "ingest": "pennon.spark.table.functions",
     "local_session": "pennon.spark.session",
     "read": "pennon.spark.table.functions",
     "register": "pennon.spark.source.table_functions",
+    "sql": "pennon.spark.statements.run",
     "upsert_batches": "pennon.spark.table.batches",
     "view": "pennon.spark.table.views",
     "write": "pennon.spark.table.functions",

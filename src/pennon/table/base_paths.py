@@ -81,6 +81,12 @@ class BasedStore(ForwardingStore):
         for path, size_bytes in store.list_names(folder):
             yield prefix + path.removeprefix(folder), size_bytes
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder, sorted."""
+        store, folder = self._place(prefix)
+        for path in store.list_folders(folder):
+            yield prefix + path.removeprefix(folder)
+
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object; under a base only if the caller listed or named that place."""
         found = _BASED.fullmatch(path)

@@ -242,6 +242,18 @@ class StoreContract:
         assert [one.path for one in store.list("")] == sorted(paths)
         assert list(store.list("nothing")) == []
 
+    def test_list_folders_goes_one_level_down(self) -> None:
+        """Objects are no folders, and what lies deeper is not named."""
+        store = self.new_store()
+        for path in ("b.lance/data/x", "b.lance/_versions/1", "a b.lance/y", "b.lance2/z/z", "top"):
+            store.put(path, path.encode())
+        assert list(store.list_folders("")) == ["a b.lance", "b.lance", "b.lance2"]
+        assert list(store.list_folders("b.lance")) == ["b.lance/_versions", "b.lance/data"]
+        assert list(store.list_folders("b.lance/")) == ["b.lance/_versions", "b.lance/data"]
+        assert list(store.list_folders("a b.lance")) == []
+        assert list(store.list_folders("nothing")) == []
+        assert list(store.list_folders("top")) == []
+
     def test_delete_is_idempotent(self) -> None:
         """A second delete is no error."""
         store = self.new_store()
@@ -267,6 +279,7 @@ class StoreContract:
             lambda path: store.put_if_absent(path, b""),
             store.delete,
             lambda path: list(store.list(path or "..")),
+            lambda path: list(store.list_folders(path or "..")),
         ]
         for path in ("../x", "/etc/passwd", "a/../../x", "%2e%2e/x", "a\\b", "a\0b", ""):
             for verb in verbs:

@@ -80,6 +80,12 @@ class WrappedStore(ForwardingStore):
         yield from self.inner.list_names(prefix)
         self.after("list", prefix)
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """List the folders of a folder; counted as `list`."""
+        self.before("list", prefix)
+        yield from self.inner.list_folders(prefix)
+        self.after("list", prefix)
+
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object."""
         self.before("open_writer", path)

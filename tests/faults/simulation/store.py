@@ -285,6 +285,12 @@ class SimulatedStore:
         """Yield path and size of the objects under a folder."""
         return ((info.path, info.size_bytes) for info in self.list(prefix))
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders directly below a folder."""
+        start = f"{prefix}/" if prefix else ""
+        names = {info.path[len(start) :].partition("/") for info in self.list(prefix)}
+        return iter(sorted(start + name for name, slash, _ in names if slash))
+
     def open_writer(self, path: str) -> MemoryWriter:
         """Start a new object, which is put when it is closed."""
         return MemoryWriter(self, path)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from pyspark.sql import types as st
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import live_row_counts
 from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials, Way
-from pennon.spark.frames.scan import frame_of, numbers_of, parallelism_of
+from pennon.spark.frames.scan import frame_of, numbers_of, parallelism_of, passing
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
@@ -29,6 +29,7 @@ from pennon.spark.types import arrow_schema
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from pennon.scan.predicate import Predicate
     from pennon.scan.snapshot import Snapshot
 
 ALL_ROWS: Final = "*"
@@ -82,7 +83,7 @@ def aggregate_frame(
     spark: SparkSession,
     snapshot: Snapshot,
     options: ReadOptions,
-    where: str | None,
+    where: str | Predicate | None,
     aggregate: Mapping[str, str | Sequence[str]],
     group_by: Sequence[str],
 ) -> DataFrame:
@@ -163,7 +164,7 @@ def _partial_frame(
     spark: SparkSession,
     snapshot: Snapshot,
     options: ReadOptions,
-    where: str | None,
+    where: str | Predicate | None,
     schema: st.StructType,
     keys: Sequence[str],
     parts: Sequence[Sequence[Part]],
@@ -172,7 +173,7 @@ def _partial_frame(
     arrow = arrow_schema(schema)
     scan = plan_table_scan(snapshot, arrow, options.batch_size)
     if where is not None:
-        scan = scan.where(where)
+        scan = passing(scan, where)
     flat = tuple(part for several in parts for part in several)
     fields = [arrow.field(key).with_nullable(True) for key in keys]  # noqa: FBT003 - positional only
     partials = Partials(tuple(keys), flat, pa.schema([*fields, *(part.field for part in flat)]))

@@ -11,12 +11,13 @@ from pennon.spark.frames import driver_reads
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
 from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks, plan_partitions
-from pennon.spark.source.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
+from pennon.spark.source.scan_task import ReadTasks, TableScan, arrow_schema_of, plan_table_scan
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pennon.scan.predicate import Predicate
     from pennon.scan.snapshot import Snapshot
 
 
@@ -32,18 +33,18 @@ def frame_of(
     spark: SparkSession,
     snapshot: Snapshot,
     options: ReadOptions,
-    where: str | None = None,
+    where: str | Predicate | None = None,
     planned: Sequence[Partition] | None = None,
 ) -> DataFrame:
     """Return a DataFrame over a version, of the columns and in the batches that options ask for.
 
-    ``where`` is a condition in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
+    ``where`` is a condition, as text in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
     session.
     """
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
     if where is not None:
-        scan = scan.where(where)
+        scan = passing(scan, where)
     if planned is None:
         most, parallelism = options.max_partition_bytes, parallelism_of(spark)
         planned = plan_partitions(snapshot, most, parallelism, scan.read_columns)
@@ -54,8 +55,13 @@ def frame_of(
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
+def passing(scan: TableScan, where: str | Predicate) -> TableScan:
+    """Return the scan of the rows that pass a condition."""
+    return scan.where(where) if isinstance(where, str) else scan.where_predicate(where)
+
+
 def passing_rows(
-    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str
+    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str | Predicate
 ) -> DataFrame:
     """Return a DataFrame of the rows of a version that pass a condition.
 
@@ -63,7 +69,8 @@ def passing_rows(
     for them.
     """
     schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size).where(where)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    scan = passing(scan, where)
     rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
     if rows is not None:
         return spark.createDataFrame(rows, schema)
@@ -75,7 +82,7 @@ def first_rows(
     snapshot: Snapshot,
     options: ReadOptions,
     limit: int,
-    where: str | None = None,
+    where: str | Predicate | None = None,
 ) -> DataFrame:
     """Return a DataFrame of the first rows of a version, of those that pass a condition.
 
@@ -86,7 +93,7 @@ def first_rows(
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
     if where is not None:
-        scan = scan.where(where).first(limit)
+        scan = passing(scan, where).first(limit)
     tasks = plan_tasks(snapshot, limit=limit if where is None else None)
     if not tasks:
         return spark.createDataFrame([], schema)

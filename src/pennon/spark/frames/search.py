@@ -93,7 +93,7 @@ def nearest_frame(
 
     Raises ArgumentError for what the table or the queries do not have.
     """
-    path = _only_vectors(snapshot) if column is None else column
+    path = only_vectors(snapshot) if column is None else column
     size = column_of(snapshot, path).dimension
     wanted = _DEFAULT_K if k is None else k
     count = wanted if texts is None else texts.fusion.candidates
@@ -145,7 +145,8 @@ def _runs(tasks: Sequence[ScanTask], parallelism: Parallelism) -> list[Partition
 # --- what is asked for ----------------------------------------------------------------------------
 
 
-def _only_vectors(snapshot: Snapshot) -> str:
+def only_vectors(snapshot: Snapshot) -> str:
+    """Return the only column of vectors.  Raises ArgumentError if there are more, or none."""
     found = []
     for field in snapshot.manifest.schema.fields:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -17,6 +17,7 @@ from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.history import HistoryEntry
 from pennon.spark.names import check_new_names
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
+from pennon.spark.table.column_properties import ColumnShape
 from pennon.spark.types import lance_schema
 from pennon.table.commit.options import CommitPolicy
 from pennon.table.operations import Overwrite
@@ -47,11 +48,12 @@ class LanceTableBuilder(Generic[T]):
 
     spark: SparkSession
     way: str
-    open: Callable[[SparkSession, str], T]
+    open: Callable[[SparkSession, str, Mapping[str, str]], T]
     uri: str | None = None
     name: str | None = None
     fields: list[st.StructField] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def tableName(self, identifier: str) -> LanceTableBuilder[T]:
         """Take a name, which needs a `location` beside it: Spark keeps no catalog for Python sources."""
@@ -118,7 +120,8 @@ class LanceTableBuilder(Generic[T]):
     def property(self, key: str, value: str) -> LanceTableBuilder[T]:
         """Set an entry of the table's config.
 
-        ``enable_stable_row_ids`` and ``data_storage_version`` are what `pennon.write_dataset` calls so.
+        ``enable_stable_row_ids`` and ``data_storage_version`` are what `pennon.write_dataset` calls so.  Those of a
+        column, such as ``vec.arrow.fixed-size-list.size``, are in `pennon.spark.table.column_properties`.
         """
         check_text(key, "key")
         check_text(value, "value")
@@ -136,19 +139,21 @@ class LanceTableBuilder(Generic[T]):
                 "source in Python, so say location(path)"
             )
             raise ArgumentError(message)
-        store = open_store(self.uri)
+        options = dict(self.storage_options)
+        store = open_store(self.uri, options or None)
         base = read_manifest(store) if self.way == _REPLACE else read_newest_if_any(store)
-        made = self.open(self.spark, self.uri)
         if base is not None and self.way == _KEEP:
-            return made
+            return self._opened()
         mode = WriteMode.CREATE if self.way in {_CREATE, _KEEP} else WriteMode.OVERWRITE
         name = self.properties.get(_FILE_VERSION)
         asked = None if name is None else FileVersion.parse(name)
         version = version_of_table(base, mode, asked) or DEFAULT_VERSION
-        plan = plan_write(store, self._schema(version), mode, base=base, version=version)
+        shape = ColumnShape.of(self.properties, [each.name for each in self.fields])
+        schema = shape.stored(self._schema(version, shape.dimensions))
+        plan = plan_write(store, schema, mode, base=base, version=version)
         entry = HistoryEntry("CREATE TABLE" if base is None else "REPLACE TABLE")
         own = {_STABLE_ROW_IDS, _FILE_VERSION}
-        config = {key: value for key, value in self.properties.items() if key not in own}
+        config = {key: value for key, value in shape.others.items() if key not in own}
         operation = Overwrite((), plan.table_schema, config_upserts=config)
         read_version = 0 if base is None else base.version
         commit_transaction(
@@ -159,7 +164,10 @@ class LanceTableBuilder(Generic[T]):
             planned_ns=plan.planned_ns,
             file_version=plan.task.version,
         )
-        return made
+        return self._opened()
+
+    def _opened(self) -> T:
+        return self.open(self.spark, self.uri or "", self.storage_options)
 
     def _asks_stable_row_ids(self) -> bool:
         text = self.properties.get(_STABLE_ROW_IDS, "false").lower()
@@ -168,14 +176,14 @@ class LanceTableBuilder(Generic[T]):
             raise ArgumentError(message)
         return text == "true"
 
-    def _schema(self, version: FileVersion) -> pa.Schema:
+    def _schema(self, version: FileVersion, dimensions: Mapping[str, int]) -> pa.Schema:
         """Return the columns as they are stored, with what may be NULL and comments."""
         if not self.fields:
             message = "a table has at least one column: addColumn(name, type)"
             raise ArgumentError(message)
         columns = st.StructType(self.fields)
         check_new_names(columns, case_sensitive=False)
-        shown = lance_schema(columns, {}, version)
+        shown = lance_schema(columns, dimensions, version)
         pairs = zip(shown, self.fields, strict=True)
         return pa.schema([arrow.with_nullable(said.nullable) for arrow, said in pairs])
 

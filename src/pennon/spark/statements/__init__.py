@@ -1,0 +1,1 @@
+"""SQL statements over Lance tables: parsed here, run by `LanceTable`, builders, catalogs, and Spark."""

@@ -1,0 +1,324 @@
+"""The conditions and limits of a query that the scan of a table may apply itself.
+
+A condition goes to the scan of a table only if each row that the scan leaves out would be left out by Spark, too:
+
+- it is one of the AND parts of the WHERE of the SELECT that has the table in its FROM, or of the ON of an inner join;
+- all of its columns are certain to be the table's;
+- no outer join makes NULLs of the table's rows.  Of the ON of a LEFT JOIN, parts that name the right table alone do;
+- our scan gives exactly Spark's answer for it (`pennon.spark.source.translation`).
+
+Spark still applies all conditions itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import types as st
+from sqlglot import exp
+
+from pennon.scan.plan.query import every_column
+from pennon.spark.names import find_name
+from pennon.spark.source.scan_task import pushed_predicate
+from pennon.spark.source.translation import Translation
+from pennon.spark.statements.references import ParsedQuery, Reference
+from pennon.spark.types import arrow_schema
+
+if TYPE_CHECKING:
+    from pennon.expr.tree import Expression
+    from pennon.scan.predicate import Predicate
+    from pennon.scan.snapshot import Snapshot
+
+_FLIPPED: Final = {
+    exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
+    exp.NullSafeEQ: exp.NullSafeEQ,
+}  # fmt: skip
+_ONE_TO_ONE: Final = (
+    exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Alias, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul,
+    exp.Boolean, exp.Null,
+)  # fmt: skip
+"""What a SELECT may compute of each row if the first rows of a table are enough for its first rows."""
+_MOST_LIMIT: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What the scan of a table applies: a condition, a number of rows.
+
+    ``texts`` are the conditions as the query has them; ``is_whole``: all conditions of the table's SELECT are among
+    them.
+    """
+
+    predicate: Predicate | None = None
+    texts: tuple[str, ...] = ()
+    limit: int | None = None
+    is_whole: bool = False
+
+
+NOTHING: Final = Pushed()
+
+
+def pushed_for(
+    query: ParsedQuery,
+    reference: Reference,
+    snapshot: Snapshot,
+    schema: st.StructType,
+    *,
+    case_sensitive: bool,
+) -> Pushed:
+    """Return what the scan of a table may apply of a query."""
+    node = reference.node
+    if node is None or query.tree is None:
+        return NOTHING
+    select = node.find_ancestor(exp.Select, exp.SetOperation)
+    if not isinstance(select, exp.Select) or not _is_plain(node):
+        return NOTHING
+    scope = _Scope.of(query, reference, select, schema, case_sensitive=case_sensitive)
+    if scope is None:
+        return NOTHING
+    where = select.args.get("where")
+    parts = [] if where is None else list(_conjuncts(where.this))
+    in_where = [(part, scope.translated(part)) for part in parts] if scope.keeps_rows else []
+    on_parts = [(part, scope.translated(part)) for part in scope.on]
+    known = [(part, found) for part, found in [*in_where, *on_parts] if found is not None]
+    if known:
+        shown, stored = arrow_schema(schema), every_column(snapshot, snapshot.manifest.schema)
+        predicate = pushed_predicate([found for _, found in known], shown, stored)
+    else:
+        predicate = None
+    texts = tuple(part.sql(dialect="spark") for part, _ in known)
+    is_whole = scope.is_alone and all(found is not None for _, found in in_where)
+    limit = _limit_of(select) if is_whole else None
+    return Pushed(predicate, texts, limit, is_whole)
+
+
+def _is_plain(node: exp.Table) -> bool:
+    """Return whether all rows of a table come in: no sample, no pivot, no new names of its columns."""
+    alias = node.args.get("alias")
+    renamed = alias is not None and bool(alias.args.get("columns"))
+    extra = ("sample", "pivots", "joins", "laterals", "version", "hints", "changes", "when")
+    return not renamed and not any(node.args.get(key) for key in extra)
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(tree, exp.Paren):
+        yield from _conjuncts(tree.this)
+    elif isinstance(tree, exp.And):
+        yield from _conjuncts(tree.this)
+        yield from _conjuncts(tree.expression)
+    else:
+        yield tree
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A table in the FROM of a SELECT.
+
+    ``keeps_rows``: WHERE may be applied to the table before the joins.  ``on``: parts of the ON of joins that may be
+    applied to it.  ``is_alone``: it is the only source of rows.
+    """
+
+    schema: st.StructType
+    qualifier: str
+    excluded: frozenset[str]
+    case_sensitive: bool
+    keeps_rows: bool
+    on: tuple[exp.Expr, ...]
+    is_alone: bool
+    has_escapes: bool
+
+    @classmethod
+    def of(
+        cls,
+        query: ParsedQuery,
+        reference: Reference,
+        select: exp.Select,
+        schema: st.StructType,
+        *,
+        case_sensitive: bool,
+    ) -> _Scope | None:
+        """Look at the joins of a SELECT; None if nothing is certain about the table."""
+        source = select.args.get("from_")
+        joins: Sequence[exp.Join] = select.args.get("joins") or ()
+        if source is None or any(join.args.get("method") for join in joins):
+            return None
+        sources = [source.this, *(join.this for join in joins)]
+        at = next((n for n, each in enumerate(sources) if each is reference.node), None)
+        if at is None:
+            return None
+        (qualifier,) = reference.qualifiers
+        aliases = [each.alias_or_name.lower() for each in sources]
+        aliases += [each.alias_or_name.lower() for each in select.args.get("laterals") or ()]
+        if aliases.count(qualifier) != 1:
+            return None
+        using = {each.name.lower() for join in joins for each in join.args.get("using") or ()}
+        keeps = not _is_nullable(at, joins) and not (
+            at and _kind(joins[at - 1]) in ("SEMI", "ANTI")
+        )
+        laterals = select.args.get("laterals")
+        return cls(
+            schema=schema,
+            qualifier=qualifier,
+            excluded=frozenset(using),
+            case_sensitive=case_sensitive,
+            keeps_rows=keeps,
+            on=tuple(_on_parts(at, joins, keeps_rows=keeps)),
+            is_alone=not joins and not laterals,
+            has_escapes=_has_escapes(query),
+        )
+
+    def translated(self, part: exp.Expr) -> Expression | None:
+        """Return a condition as one of our scan; None if it is not the table's alone, or not exactly Spark's."""
+        if part.find(exp.Query, exp.Subquery) is not None:
+            return None
+        if self.has_escapes and any(each.is_string for each in part.find_all(exp.Literal)):
+            return None
+        own = part.copy()
+        for column in list(own.find_all(exp.Column)):
+            name = self._column(column)
+            if name is None:
+                return None
+            plain = exp.column(exp.to_identifier(name, quoted=True))
+            if column is own:
+                own = plain
+            else:
+                column.replace(plain)
+        if own.find(exp.Column) is None:
+            return None
+        return Translation(self.schema, None).of(self._plainer(own))
+
+    def _column(self, column: exp.Column) -> str | None:
+        if column.args.get("db") or not isinstance(column.this, exp.Identifier):
+            return None
+        if column.table and column.table.lower() != self.qualifier:
+            return None
+        if column.name.lower() in self.excluded:
+            return None
+        same = [each for each in self.schema.names if each.lower() == column.name.lower()]
+        if len(same) != 1:
+            return None
+        return find_name(column.name, same, case_sensitive=self.case_sensitive)
+
+    def _plainer(self, node: exp.Expr) -> exp.Expr:
+        """Put columns before literals, and take apart literals that sqlglot shows as casts."""
+        for child in list(node.iter_expressions()):
+            plain = self._plainer(child)
+            if plain is not child:
+                child.replace(plain)
+        kind = _FLIPPED.get(type(node))
+        if (
+            kind is not None
+            and isinstance(node.expression, exp.Column)
+            and not isinstance(node.this, exp.Column)
+        ):
+            return kind(this=node.expression, expression=node.this)
+        if isinstance(node, exp.Paren) and isinstance(node.this, (exp.Literal, exp.Neg)):
+            return node.this
+        return self._literal(node) if isinstance(node, exp.Cast) else node
+
+    def _literal(self, cast: exp.Cast) -> exp.Expr:
+        inner = cast.this
+        if isinstance(inner, exp.HexString) and cast.is_type("text"):
+            try:
+                return exp.Literal.string(bytes.fromhex(inner.name).decode())
+            except ValueError:
+                return cast
+        above, compared = cast.parent, None
+        while above is not None and compared is None:
+            above, compared = above.parent, above.find(exp.Column)
+        name = None if compared is None else compared.name
+        kind = None if name is None or name not in self.schema.names else self.schema[name].dataType
+        if not isinstance(inner, exp.Literal):
+            return cast
+        if inner.is_string:
+            is_date = cast.is_type("date") and isinstance(kind, st.DateType)
+            return inner if is_date else cast
+        is_long = cast.is_type("bigint") and inner.name.isdecimal() and isinstance(kind, _INTEGERS)
+        is_double = cast.is_type("double") and isinstance(kind, st.DoubleType)
+        is_decimal = cast.is_type("decimal") and isinstance(kind, st.DecimalType)
+        return inner if is_long or is_double or is_decimal else cast
+
+
+_INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+
+
+def _has_escapes(query: ParsedQuery) -> bool:
+    """Return whether a text of the query may mean something else by the session's settings."""
+    text = query.statement.text
+    return any(
+        word.is_text and ("\\" in text[word.start : word.end] or text[word.start] != "'")
+        for word in query.statement.words
+    )
+
+
+def _kind(join: exp.Join) -> str:
+    return (join.args.get("kind") or "").upper()
+
+
+def _side(join: exp.Join) -> str:
+    return (join.args.get("side") or "").upper()
+
+
+def _is_nullable(at: int, joins: Sequence[exp.Join]) -> bool:
+    """Return whether an outer join makes NULLs of the rows of a source."""
+    for number, join in enumerate(joins, start=1):
+        if _kind(join) in ("SEMI", "ANTI"):
+            continue
+        side = _side(join)
+        if side == "FULL" and at <= number:
+            return True
+        if (side == "LEFT" and at == number) or (side == "RIGHT" and at < number):
+            return True
+    return False
+
+
+def _on_parts(at: int, joins: Sequence[exp.Join], *, keeps_rows: bool) -> Iterator[exp.Expr]:
+    """Yield the parts of ON that may be applied to a source before the joins."""
+    for number, join in enumerate(joins, start=1):
+        on = join.args.get("on")
+        if on is None:
+            continue
+        is_inner = not _side(join) and _kind(join) in ("", "INNER", "CROSS")
+        is_right = (
+            number == at and _side(join) == "LEFT" and _kind(join) in ("", "OUTER", "SEMI", "ANTI")
+        )
+        if (is_inner and keeps_rows and at <= number) or is_right:
+            yield from _conjuncts(on)
+
+
+def _limit_of(select: exp.Select) -> int | None:
+    """Return how many rows of the only table are enough, if the first ones are."""
+    limit = select.args.get("limit")
+    if not isinstance(limit, exp.Limit):
+        return None
+    others = (
+        "group",
+        "having",
+        "order",
+        "sort",
+        "cluster",
+        "distribute",
+        "qualify",
+        "windows",
+        "distinct",
+    )
+    if any(select.args.get(key) for key in others):
+        return None
+    if not all(_is_one_to_one(each) for each in select.expressions):
+        return None
+    offset = select.args.get("offset")
+    rows = _whole(limit.expression), 0 if offset is None else _whole(offset.expression)
+    if rows[0] is None or rows[1] is None or rows[0] + rows[1] >= _MOST_LIMIT:
+        return None
+    return rows[0] + rows[1]
+
+
+def _is_one_to_one(tree: exp.Expr) -> bool:
+    return all(isinstance(node, _ONE_TO_ONE) for node in tree.walk())
+
+
+def _whole(tree: exp.Expr | None) -> int | None:
+    is_number = isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal()
+    return int(tree.name) if is_number and tree is not None else None

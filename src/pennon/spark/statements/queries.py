@@ -1,0 +1,401 @@
+"""Queries: each Lance table becomes a view of the columns and rows that the query uses; the rest is Spark's.
+
+The text that Spark gets is the user's, with the names of views in the places of the tables' names.  The views are
+DataFrames that `pyspark.sql.SparkSession.sql` takes beside the text, so it makes and drops them, on Connect, too.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as sf
+from sqlglot import exp
+
+from pennon.spark.frames.aggregate import aggregate_frame
+from pennon.spark.frames.found import found_frame
+from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
+from pennon.spark.names import find_name, quoted
+from pennon.spark.session import is_case_sensitive
+from pennon.spark.source.options import ReadOptions
+from pennon.spark.source.scan_task import arrow_schema_of
+from pennon.spark.statements.matches import TextMatch, find_matches
+from pennon.spark.statements.pruning import (
+    FRAGMENT_ID,
+    UsedColumns,
+    qualifier_splices,
+    used_columns,
+)
+from pennon.spark.statements.pushing import NOTHING, Pushed, pushed_for
+from pennon.spark.statements.references import ParsedQuery, Reference, parse_query
+from pennon.spark.statements.searches import FoundSearch, find_searches
+from pennon.spark.statements.tables import VersionChoice, open_place
+from pennon.spark.statements.words import Splice, Statement, spliced
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from pennon.scan.snapshot import Snapshot
+
+PUSH_DOWN: Final = "spark.pennon.sql.pushDown"
+"""The session's setting: false lets `pennon.spark.sql` read tables whole, to compare."""
+_AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"
+}  # fmt: skip
+_NOT_AGGREGATED: Final = (
+    "with_", "joins", "laterals", "having", "order", "sort", "cluster", "distribute", "limit", "offset", "distinct",
+    "qualify", "windows", "into", "hint", "kind", "sample", "pivots",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line of ``explain=True``: which part of a statement went where."""
+
+    part: str
+    where: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query as Spark gets it: the text, in which views have the names of ``frames``."""
+
+    text: str
+    frames: Mapping[str, DataFrame] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    answer: DataFrame | None = None
+    """The whole result, where the scan of a table gives it."""
+
+    def run(self, spark: SparkSession) -> DataFrame:
+        """Return what Spark makes of it."""
+        if self.answer is not None:
+            return self.answer
+        if not self.frames:
+            return spark.sql(self.text)
+        text = self.text.replace("{", "{{").replace("}", "}}")
+        for name in self.frames:
+            text = text.replace(name, "{" + name + "}")
+        return spark.sql(text, **self.frames)
+
+
+def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
+    """Replace the Lance tables of a query, or of another statement with queries in it, by views."""
+    names = _ViewNames()
+    searches = find_searches(spark, statement)
+    calls = {names.next(): each for each in searches}
+    cuts = [Splice(each.start, each.end, name) for name, each in calls.items()]
+    plain = Statement.of(spliced(statement.text, cuts)) if cuts else statement
+    query = parse_query(spark, plain)
+    pushes = str(spark.conf.get(PUSH_DOWN, "true")).lower() != "false" if query.references else True
+    matches = find_matches(query)
+    reader = _QueryReader(spark, query, matches, pushes=pushes)
+    views = {names.next(): reference for reference in query.references}
+    found = {name: reader.view(reference) for name, reference in views.items()}
+    answer = reader.aggregated() if pushes and not searches else None
+    splices = [each for name, one in views.items() for each in _splices(query, one, name)]
+    splices += _star_splices(query, list(found.values()))
+    splices += [Splice(each.start, each.end, "TRUE") for each in matches]
+    text = spliced(query.statement.text, dict.fromkeys(splices))
+    notes = [_search_note(each) for each in searches]
+    notes += [each.note(is_answer=answer is not None) for each in found.values()]
+    notes.append(
+        Note("statement", "Spark", _shown(text, views))
+        if answer is None
+        else Note("aggregates", "scan", "the tasks that read the table aggregate")
+    )
+    if answer is not None:
+        return PreparedQuery(text, {}, tuple(notes), answer)
+    made = {name: each.frame() for name, each in calls.items()}
+    made |= {name: each.frame(spark) for name, each in found.items()}
+    return PreparedQuery(text, made, tuple(notes))
+
+
+def run_query(spark: SparkSession, text: str | Statement) -> DataFrame:
+    """Return the rows of a query."""
+    statement = Statement.of(text) if isinstance(text, str) else text
+    return prepare_query(spark, statement).run(spark)
+
+
+@contextmanager
+def with_views(spark: SparkSession, texts: Sequence[str]) -> Iterator[list[str]]:
+    """Give conditions and values in which Lance tables stand by the names of views; they are dropped at the end."""
+    prepared = [_prepared_expression(spark, text) for text in texts]
+    made = {name: frame for each in prepared for name, frame in each.frames.items()}
+    for name, frame in made.items():
+        frame.createOrReplaceTempView(name)
+    try:
+        yield [each.text for each in prepared]
+    finally:
+        for name in made:
+            spark.catalog.dropTempView(name)
+
+
+def _prepared_expression(spark: SparkSession, text: str) -> PreparedQuery:
+    statement = Statement.of(text)
+    if not any(word.upper in ("SELECT", "FROM", "TABLE") for word in statement.words):
+        return PreparedQuery(text)
+    return prepare_query(spark, statement)
+
+
+class _ViewNames:
+    """Names of views that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_hex(8)
+        self._count = 0
+
+    def next(self) -> str:
+        """Return another name, which is no part of one before."""
+        self._count += 1
+        return f"__pennon_{self._secret}_{self._count:04d}"
+
+
+# --- what is read of each table -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """What a query reads of a table."""
+
+    reference: Reference
+    snapshot: Snapshot = field(repr=False)
+    used: UsedColumns
+    pushed: Pushed
+    match: TextMatch | None = None
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the rows and columns as a DataFrame."""
+        names = arrow_schema_of(self.snapshot).names
+        system = [name for name in self.used.system if name not in names]
+        options = ReadOptions(
+            uri=self.snapshot.store.uri,
+            columns=None if self.used.is_all else self.used.columns,
+            with_row_id=ROW_ID in system,
+            with_row_address=ROW_ADDRESS in system or FRAGMENT_ID in system,
+        )
+        rows = self._rows(spark, options)
+        if FRAGMENT_ID not in system:
+            return rows
+        rows = rows.withColumn(FRAGMENT_ID, sf.shiftright(sf.col(ROW_ADDRESS), 32).cast("int"))
+        return rows if ROW_ADDRESS in system else rows.drop(ROW_ADDRESS)
+
+    def _rows(self, spark: SparkSession, options: ReadOptions) -> DataFrame:
+        pushed = self.pushed
+        if self.match is not None:
+            return found_frame(spark, self.snapshot, self.match.options(options))
+        if pushed.limit is not None:
+            return first_rows(spark, self.snapshot, options, pushed.limit, pushed.predicate)
+        if pushed.predicate is not None:
+            return passing_rows(spark, self.snapshot, options, pushed.predicate)
+        return frame_of(spark, self.snapshot, options)
+
+    def note(self, *, is_answer: bool) -> Note:
+        """Return the line of ``explain=True``."""
+        columns = "all columns" if self.used.is_all else f"columns {', '.join(self.used.columns)}"
+        shown = [f"version {self.snapshot.manifest.version}", *([] if is_answer else [columns])]
+        if self.used.system:
+            shown.append(f"row columns {', '.join(self.used.system)}")
+        if self.match is not None:
+            shown.append(f"full-text search {self.match.query!r}")
+        if self.pushed.texts:
+            shown.append(f"filter {' AND '.join(self.pushed.texts)}")
+        if self.pushed.limit is not None:
+            shown.append(f"limit {self.pushed.limit}")
+        return Note(f"table {self.reference.place.title}", "scan", "; ".join(shown))
+
+
+@dataclass(frozen=True, slots=True)
+class _QueryReader:
+    """Opens each table of a query once, and decides what is read of it."""
+
+    spark: SparkSession
+    query: ParsedQuery
+    matches: Sequence[TextMatch]
+    pushes: bool = field(kw_only=True)
+    opened: dict[tuple[str, str | None, VersionChoice], Snapshot] = field(default_factory=dict)
+
+    def snapshot(self, reference: Reference) -> Snapshot:
+        """Return the version of a table that the whole statement sees."""
+        place = reference.place
+        key = (place.entry.location, place.ref, reference.choice)
+        if key not in self.opened:
+            self.opened[key] = open_place(place, reference.choice)
+        return self.opened[key]
+
+    def view(self, reference: Reference) -> TableView:
+        """Return what is read of a table."""
+        snapshot = self.snapshot(reference)
+        schema = spark_schema(arrow_schema_of(snapshot))
+        used = used_columns(self.query, reference, schema)
+        match = next((each for each in self.matches if each.reference is reference), None)
+        if not self.pushes or match is not None:
+            used = (
+                used if self.pushes else UsedColumns(tuple(schema.names), used.system, is_all=True)
+            )
+            return TableView(reference, snapshot, used, NOTHING, match)
+        pushed = pushed_for(
+            self.query,
+            reference,
+            snapshot,
+            schema,
+            case_sensitive=is_case_sensitive(self.spark),
+        )
+        return TableView(reference, snapshot, used, pushed)
+
+    def aggregated(self) -> DataFrame | None:
+        """Return the result of a query that only aggregates one table; None if it does more."""
+        tree = self.query.tree
+        if len(self.query.references) != 1 or not isinstance(tree, exp.Select):
+            return None
+        (reference,) = self.query.references
+        source = tree.args.get("from_")
+        if source is None or source.this is not reference.node:
+            return None
+        if any(tree.args.get(key) for key in _NOT_AGGREGATED):
+            return None
+        view = self.view(reference)
+        plan = _Aggregates.of(tree, reference, arrow_schema_of(view.snapshot).names, self.spark)
+        if plan is None or not view.pushed.is_whole or view.used.system:
+            return None
+        options = ReadOptions(uri=view.snapshot.store.uri)
+        rows = aggregate_frame(
+            self.spark, view.snapshot, options, view.pushed.predicate, plan.measures, plan.keys
+        )
+        return rows.select(*plan.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregates:
+    """The aggregates of a SELECT, as `pennon.spark.frames.aggregate` takes them."""
+
+    measures: Mapping[str, list[str]]
+    keys: tuple[str, ...]
+    shown: tuple[Column, ...]
+
+    @classmethod
+    def of(
+        cls, select: exp.Select, reference: Reference, names: Sequence[str], spark: SparkSession
+    ) -> _Aggregates | None:
+        """Return the aggregates, if there is nothing else; None if there is."""
+        case_sensitive = is_case_sensitive(spark)
+
+        def column(tree: exp.Expr | None) -> str | None:
+            if not isinstance(tree, exp.Column) or tree.args.get("db"):
+                return None
+            if not isinstance(tree.this, exp.Identifier) or "." in tree.name or "`" in tree.name:
+                return None
+            if tree.table and tree.table.lower() not in reference.qualifiers:
+                return None
+            same = [each for each in names if each.lower() == tree.name.lower()]
+            return (
+                find_name(tree.name, same, case_sensitive=case_sensitive)
+                if len(same) == 1
+                else None
+            )
+
+        keys = _group_keys(select)
+        if keys is None:
+            return None
+        by_name = [column(key) for key in keys]
+        measures: dict[str, list[str]] = {}
+        shown: list[Column] = []
+        for item in select.expressions:
+            tree = item.unalias()
+            alias = item.alias if isinstance(item, exp.Alias) else None
+            key = column(tree)
+            if key is not None and key in by_name:
+                shown.append(sf.col(quoted(key)).alias(alias or tree.name))
+                continue
+            measure = _measure(tree, column)
+            if measure is None:
+                return None
+            function, name = measure
+            functions = measures.setdefault(name, [])
+            if function not in functions:
+                functions.append(function)
+            made = f"{function}({'1' if name == '*' else name})"
+            typed = made if name == "*" else f"{function}({tree.this.name})"
+            shown.append(sf.col(quoted(made)).alias(alias or typed))
+        if not measures or None in by_name:
+            return None
+        return cls(measures, tuple(name for name in by_name if name is not None), tuple(shown))
+
+
+def _group_keys(select: exp.Select) -> list[exp.Expr] | None:
+    group = select.args.get("group")
+    if group is None:
+        return []
+    extra = ("grouping_sets", "cube", "rollup", "totals", "all")
+    return None if any(group.args.get(key) for key in extra) else list(group.expressions)
+
+
+def _measure(tree: exp.Expr, column: _ColumnOf) -> tuple[str, str] | None:
+    """Return the function and the column of an aggregate, ``*`` for all rows; None if it is none of ours."""
+    function = _AGGREGATES.get(type(tree))
+    if function is None or tree.args.get("expressions"):
+        return None
+    inner = tree.this
+    is_rows = isinstance(inner, exp.Star) and not inner.args.get("except_")
+    is_one = isinstance(inner, exp.Literal) and inner.is_int
+    if function == "count" and (is_rows or is_one):
+        return (function, "*") if is_rows or inner.name == "1" else None
+    name = column(inner)
+    return None if name is None else (function, name)
+
+
+# --- the text --------------------------------------------------------------------------------------
+
+
+def _splices(query: ParsedQuery, reference: Reference, view: str) -> Iterator[Splice]:
+    words = query.statement.words
+    name = reference.name
+    first, last = words[name.first], words[name.after - 1]
+    alias = f" AS {quoted(name.parts[-1])}" if reference.needs_alias else ""
+    if reference.after == last.end:
+        yield Splice(first.start, last.end, view + alias)
+    else:  # a sample stands between the name and the alias
+        yield Splice(first.start, last.end, view)
+        if alias:
+            yield Splice(reference.after, reference.after, alias)
+    yield from qualifier_splices(query.statement, reference)
+
+
+def _star_splices(query: ParsedQuery, views: Sequence[TableView]) -> Iterator[Splice]:
+    """Yield what leaves columns of rows, which are named beside ``*``, out of the ``*``."""
+    hidden = [
+        f"{quoted(view.reference.alias or view.reference.name.parts[-1])}.{name}"
+        for view in views
+        for name in view.used.system
+    ]
+    tree = query.tree
+    if not hidden or not isinstance(tree, exp.Select) or len(list(tree.find_all(exp.Select))) != 1:
+        return
+    words = query.statement.words
+    for number, word in enumerate(words):
+        if word.upper != "*" or (number + 1 < len(words) and words[number + 1].upper == "EXCEPT"):
+            continue
+        before = words[number - 1].upper if number else ""
+        if before in ("SELECT", ",", "DISTINCT", "ALL"):
+            yield Splice(word.end, word.end, f" EXCEPT ({', '.join(hidden)})")
+
+
+def _shown(text: str, views: Mapping[str, Reference]) -> str:
+    """Return a text with the tables' names in the places of the views'."""
+    for name, reference in views.items():
+        text = text.replace(name, f"<{reference.place.title}>")
+    return " ".join(text.split())
+
+
+def _search_note(search: FoundSearch) -> Note:
+    return Note(f"function {search.name}", "search", search.detail)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _ColumnOf = Callable[[exp.Expr | None], str | None]

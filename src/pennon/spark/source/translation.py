@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 import sqlglot
-from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
 from sqlglot import exp
 
 from pennon.expr.tree import Call, Expression
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.filters import condition_of
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)

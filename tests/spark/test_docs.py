@@ -1,4 +1,4 @@
-"""All code blocks of docs/spark.md, docs/streams.md and of README's part about Spark run."""
+"""All code blocks of docs/spark.md, docs/sql-on-spark.md, docs/streams.md and of README's part about Spark run."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ def test_the_blocks_of_the_page_of_streams_run(spark: SparkSession, tmp_path: Pa
             continue  # `test_pipelines` runs it
         text = re.sub(r'"(\w+\.lance|\w+-checkpoint)"', rf'"{tmp_path}/\1"', block.text)
         run(type(block)(block.page, block.language, text, block.line), names)
+
+
+def test_the_blocks_of_the_page_of_sql_run(spark: SparkSession, tmp_path: Path) -> None:
+    names: dict[str, Any] = {"spark": spark}
+    for block in blocks(ROOT / "docs" / "sql-on-spark.md", "python"):
+        text = block.text.replace('attach(spark, "lake")', f'attach(spark, "{tmp_path}")')
+        run(type(block)(block.page, block.language, text, block.line), names)
+    names["lake"].detach()
 
 
 def test_the_blocks_of_the_readme_about_spark_run(

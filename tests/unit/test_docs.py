@@ -21,7 +21,7 @@ from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
 RUN_HERE = {"README.md", "sql.md", "stores.md", "tables.md", "versions.md"}
-RUN_ON_SPARK = {"README.md", "spark.md", "streams.md"}
+RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
 @pytest.fixture(autouse=True)

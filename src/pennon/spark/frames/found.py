@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pennon.scan.answer import answer_search
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.frames.scan import local_frame
 from pennon.spark.types import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
@@ -26,4 +27,4 @@ def found_frame(spark: SparkSession, snapshot: Snapshot, options: ScanOptions) -
     schema = spark_schema(rows.schema)
     shown = arrow_schema(schema)
     batches = [convert_batch(batch, shown) for batch in rows.to_batches()]
-    return spark.createDataFrame(pa.Table.from_batches(batches, shown), schema)
+    return local_frame(spark, pa.Table.from_batches(batches, shown), schema)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import plan_tasks
+from pennon.spark.frames.scan import local_frame
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan
@@ -49,7 +50,7 @@ def taken_frame(
     found = pa.Table.from_batches(scan.read(plan_tasks(snapshot)) if numbers else [], scan.schema)
     places = pc.index_in(pa.array(numbers, pa.int64()), value_set=found.column(by).combine_chunks())
     ordered = found.take(places.drop_null()).select(wanted.names)
-    return spark.createDataFrame(ordered, shown)
+    return local_frame(spark, ordered, shown)
 
 
 def _numbers(rows: Iterable[SupportsIndex]) -> list[int]:

@@ -15,7 +15,9 @@ from pennon.spark.source.scan_task import ReadTasks, TableScan, arrow_schema_of,
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import types as st
 
     from pennon.scan.predicate import Predicate
     from pennon.scan.snapshot import Snapshot
@@ -55,6 +57,11 @@ def frame_of(
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
+def local_frame(spark: SparkSession, rows: pa.Table, schema: st.StructType) -> DataFrame:
+    """Return a DataFrame of rows that are at hand; PySpark takes no table of structs that has no chunk."""
+    return spark.createDataFrame(rows if rows.num_rows else [], schema)
+
+
 def passing(scan: TableScan, where: str | Predicate) -> TableScan:
     """Return the scan of the rows that pass a condition."""
     return scan.where(where) if isinstance(where, str) else scan.where_predicate(where)
@@ -73,7 +80,7 @@ def passing_rows(
     scan = passing(scan, where)
     rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
     if rows is not None:
-        return spark.createDataFrame(rows, schema)
+        return local_frame(spark, rows, schema)
     return frame_of(spark, snapshot, options, where)
 
 
@@ -100,7 +107,7 @@ def first_rows(
     few = driver_reads.first_rows if where is None else driver_reads.passing_rows
     rows = few(scan, tasks)
     if rows is not None:
-        return spark.createDataFrame(rows, schema)
+        return local_frame(spark, rows, schema)
     partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark))
     found = numbers_of(spark, partitions).mapInArrow(ReadTasks(scan, tuple(partitions)), schema)
     return found if where is None else found.limit(limit)

@@ -85,12 +85,29 @@ class Translation:
             values = [self._value(each, path) for each in tree.expressions]
             is_plain = values and None not in values and not tree.args.get("query")
             return ds.In(path, tuple(values)) if is_plain else None
+        if isinstance(tree, exp.Like):
+            return self._like(tree, path)
         kind = _COMPARISONS.get(type(tree))
         value = None if kind is None else self._value(tree.expression, path)
         if kind is None or value is None:
             return None
         leaf = kind(path, value)
         return ds.Not(leaf) if isinstance(tree, exp.NEQ) else leaf
+
+    def _like(self, tree: exp.Like, path: tuple[str, ...]) -> ds.Filter | None:
+        """Return a pattern with ``%`` at its ends alone as a test of the text between them."""
+        kind = self._schema[path[0]].dataType
+        pattern = tree.expression
+        is_text = isinstance(pattern, exp.Literal) and pattern.is_string
+        if not is_text or tree.args.get("escape") or not isinstance(kind, st.StringType):
+            return None
+        text = pattern.name.strip("%")
+        if not text or any(sign in text for sign in "%_\\"):
+            return None
+        begins, ends = pattern.name.startswith("%"), pattern.name.endswith("%")
+        if begins:
+            return ds.StringContains(path, text) if ends else ds.StringEndsWith(path, text)
+        return ds.StringStartsWith(path, text) if ends else ds.EqualTo(path, text)
 
     def _path(self, tree: object) -> tuple[str, ...] | None:
         """Return a column that is named as the table names it."""

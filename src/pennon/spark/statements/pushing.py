@@ -69,6 +69,20 @@ def pushed_for(
     case_sensitive: bool,
 ) -> Pushed:
     """Return what the scan of a table may apply of a query."""
+    try:
+        return _pushed(query, reference, snapshot, schema, case_sensitive=case_sensitive)
+    except RecursionError:  # thousands of conditions
+        return NOTHING
+
+
+def _pushed(
+    query: ParsedQuery,
+    reference: Reference,
+    snapshot: Snapshot,
+    schema: st.StructType,
+    *,
+    case_sensitive: bool,
+) -> Pushed:
     node = reference.node
     if node is None or query.tree is None:
         return NOTHING

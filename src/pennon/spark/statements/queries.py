@@ -282,69 +282,85 @@ class _Aggregates:
         cls, select: exp.Select, reference: Reference, names: Sequence[str], spark: SparkSession
     ) -> _Aggregates | None:
         """Return the aggregates, if there is nothing else; None if there is."""
-        case_sensitive = is_case_sensitive(spark)
-
-        def column(tree: exp.Expr | None) -> str | None:
-            if not isinstance(tree, exp.Column) or tree.args.get("db"):
-                return None
-            if not isinstance(tree.this, exp.Identifier) or "." in tree.name or "`" in tree.name:
-                return None
-            if tree.table and tree.table.lower() not in reference.qualifiers:
-                return None
-            same = [each for each in names if each.lower() == tree.name.lower()]
-            return (
-                find_name(tree.name, same, case_sensitive=case_sensitive)
-                if len(same) == 1
-                else None
-            )
-
-        keys = _group_keys(select)
-        if keys is None:
-            return None
-        by_name = [column(key) for key in keys]
+        known = _KnownColumns(reference, tuple(names), is_case_sensitive(spark))
+        keys = [known.find(key) for key in _group_keys(select)]
         measures: dict[str, list[str]] = {}
-        shown: list[Column] = []
-        for item in select.expressions:
-            tree = item.unalias()
-            alias = item.alias if isinstance(item, exp.Alias) else None
-            key = column(tree)
-            if key is not None and key in by_name:
-                shown.append(sf.col(quoted(key)).alias(alias or tree.name))
-                continue
-            measure = _measure(tree, column)
-            if measure is None:
-                return None
-            function, name = measure
-            functions = measures.setdefault(name, [])
-            if function not in functions:
-                functions.append(function)
-            made = f"{function}({'1' if name == '*' else name})"
-            typed = made if name == "*" else f"{function}({tree.this.name})"
-            shown.append(sf.col(quoted(made)).alias(alias or typed))
-        if not measures or None in by_name:
+        shown = [_shown_item(item, keys, known, measures) for item in select.expressions]
+        columns = [each for each in shown if each is not None]
+        by_name = [key for key in keys if key is not None]
+        if not measures or len(columns) < len(shown) or len(by_name) < len(keys):
             return None
-        return cls(measures, tuple(name for name in by_name if name is not None), tuple(shown))
+        return cls(measures, tuple(by_name), tuple(columns))
 
 
-def _group_keys(select: exp.Select) -> list[exp.Expr] | None:
+@dataclass(frozen=True, slots=True)
+class _KnownColumns:
+    """The columns of the only table of a query."""
+
+    reference: Reference
+    names: tuple[str, ...]
+    case_sensitive: bool
+
+    def find(self, tree: exp.Expr | None) -> str | None:
+        """Return the column that a tree is, as the table calls it; None if it is something else."""
+        if not isinstance(tree, exp.Column) or tree.args.get("db"):
+            return None
+        if not isinstance(tree.this, exp.Identifier) or "." in tree.name or "`" in tree.name:
+            return None
+        if tree.table and tree.table.lower() not in self.reference.qualifiers:
+            return None
+        same = [each for each in self.names if each.lower() == tree.name.lower()]
+        return (
+            find_name(tree.name, same, case_sensitive=self.case_sensitive)
+            if len(same) == 1
+            else None
+        )
+
+
+def _shown_item(
+    item: exp.Expr,
+    keys: Sequence[str | None],
+    known: _KnownColumns,
+    measures: dict[str, list[str]],
+) -> Column | None:
+    """Return an item of a SELECT as a column of the aggregates, which are added to ``measures``."""
+    tree = item.unalias()
+    alias = item.alias if isinstance(item, exp.Alias) else None
+    key = known.find(tree)
+    if key is not None and key in keys:
+        return sf.col(quoted(key)).alias(alias or tree.name)
+    measure = _measure(tree, known)
+    if measure is None:
+        return None
+    function, name = measure
+    functions = measures.setdefault(name, [])
+    if function not in functions:
+        functions.append(function)
+    made = f"{function}({'1' if name == '*' else name})"
+    typed = made if name == "*" else f"{function}({tree.this.name})"
+    return sf.col(quoted(made)).alias(alias or typed)
+
+
+def _group_keys(select: exp.Select) -> Sequence[exp.Expr | None]:
+    """Return the keys of GROUP BY; one of them is None if there is more than keys."""
     group = select.args.get("group")
     if group is None:
         return []
     extra = ("grouping_sets", "cube", "rollup", "totals", "all")
-    return None if any(group.args.get(key) for key in extra) else list(group.expressions)
+    return [None] if any(group.args.get(key) for key in extra) else list(group.expressions)
 
 
-def _measure(tree: exp.Expr, column: _ColumnOf) -> tuple[str, str] | None:
+def _measure(tree: exp.Expr, known: _KnownColumns) -> tuple[str, str] | None:
     """Return the function and the column of an aggregate, ``*`` for all rows; None if it is none of ours."""
     function = _AGGREGATES.get(type(tree))
     if function is None or tree.args.get("expressions"):
         return None
     inner = tree.this
     is_rows = isinstance(inner, exp.Star) and not inner.args.get("except_")
-    is_one = isinstance(inner, exp.Literal) and inner.is_int
+    is_one = isinstance(inner, exp.Literal) and inner.is_int and inner.name == "1"
     if function == "count" and (is_rows or is_one):
-        return (function, "*") if is_rows or inner.name == "1" else None
-    name = column(inner)
+        return function, "*"
+    name = known.find(inner)
     return None if name is None else (function, name)
 
 
@@ -393,9 +409,3 @@ def _shown(text: str, views: Mapping[str, Reference]) -> str:
 
 def _search_note(search: FoundSearch) -> Note:
     return Note(f"function {search.name}", "search", search.detail)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _ColumnOf = Callable[[exp.Expr | None], str | None]

@@ -296,7 +296,7 @@ def _tables_among(
     for name in chains(statement):
         if len(name.parts) == 1 and name.parts[0].lower() in common:
             continue
-        if _stands_for_table(spark, statement, name):
+        if _stands_for_table(statement, name):
             reference = _reference(spark, statement, name, choices)
             if reference is not None:
                 found.append(_with_alias(statement, reference))
@@ -316,7 +316,7 @@ def _common_names(statement: Statement) -> set[str]:
     return found
 
 
-def _stands_for_table(spark: SparkSession, statement: Statement, name: Name) -> bool:
+def _stands_for_table(statement: Statement, name: Name) -> bool:
     words = statement.words
     before = words[name.first - 1].upper if name.first else ""
     follows = words[name.after].upper if name.after < len(words) else ""

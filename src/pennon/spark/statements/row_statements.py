@@ -231,7 +231,11 @@ def truncate(spark: SparkSession, statement: Statement) -> Command | None:
     if cursor.peek() == "PARTITION":
         raise changed.refused("a Lance table has no partitions: DELETE FROM table WHERE condition")
     cursor.ends()
-    return changed.command("TRUNCATE", "delete()", lambda: changed.table.delete())
+
+    def run() -> DataFrame:
+        return changed.table.delete()
+
+    return changed.command("TRUNCATE", "delete()", run)
 
 
 def _aliased(spark: SparkSession, cursor: Cursor, *following: str) -> Target | None:
@@ -343,7 +347,8 @@ def merge(spark: SparkSession, statement: Statement) -> Command | None:
     clauses = []
     while not cursor.is_done:
         clauses.append(_when(changed, cursor))
-    asked = Merging(f"{common} SELECT * FROM {source}", alias, condition, tuple(clauses), evolves)
+    query = f"{common} SELECT * FROM {source}"  # noqa: S608 - the statement's own words
+    asked = Merging(query, alias, condition, tuple(clauses), evolves)
     detail = f"merge(source, {condition!r}), {len(clauses)} clauses"
     return changed.command("MERGE", detail, lambda: _run_merge(changed, asked))
 
@@ -390,22 +395,24 @@ def _when(changed: Changed, cursor: Cursor) -> When:
     cursor.needs("INSERT")
     if matched != "NOT MATCHED":
         raise cursor.wrong("UPDATE or DELETE, for there is a row already")
-    if cursor.takes("*"):
-        return When(matched, condition, "INSERT")
+    values = None if cursor.takes("*") else _inserted_values(changed, cursor)
+    return When(matched, condition, "INSERT", values)
+
+
+def _inserted_values(changed: Changed, cursor: Cursor) -> dict[str, str]:
+    """Read ``(column, ...) VALUES (value, ...)``."""
     names = cursor.names()
     cursor.needs("VALUES", "(")
-    values = []
-    while True:
+    values = [changed.expression(cursor.until(",", ")"))]
+    while cursor.takes(","):
         values.append(changed.expression(cursor.until(",", ")")))
-        if not cursor.takes(","):
-            break
     cursor.needs(")")
     if len(values) != len(names):
         message = (
             f"{cursor.statement.title!r}: {len(values)} values are given for {len(names)} columns"
         )
         raise ArgumentError(message)
-    return When(matched, condition, "INSERT", dict(zip(names, values, strict=True)))
+    return dict(zip(names, values, strict=True))
 
 
 def _when_update(changed: Changed, cursor: Cursor, matched: str, condition: str | None) -> When:

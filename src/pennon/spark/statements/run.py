@@ -106,21 +106,20 @@ def sql(
     statements = _statements(spark, text)
     if statements is None:
         return _run_in_spark(spark, text, given)
-    if len(statements) != 1 and not many:
+    if not statements:
+        raise ArgumentError("there is no statement")
+    if len(statements) > 1 and not many:
         message = f"there are {len(statements)} statements: run them one by one, or say many=True"
         raise ArgumentError(message)
     if given is not None and len(statements) > 1 and not isinstance(given, Mapping):
         message = "several statements take parameters by name, :name"
         raise ArgumentError(message)
-    if not statements:
-        raise ArgumentError("there is no statement")
     result: DataFrame | None = None
     for number, statement in enumerate(statements):
         own = _own(statement, given) if len(statements) > 1 else given
         run = _explained if explain and number == len(statements) - 1 else _run
         result = run(spark, statement, own)
-    if result is None:
-        raise ArgumentError("there is no statement")
+    assert result is not None
     return result
 
 
@@ -238,12 +237,29 @@ def _run(
 ) -> DataFrame:
     if not _is_for_lance(spark, statement):
         return _run_in_spark(spark, statement.text, args)
-    plan = _plan(spark, bound(statement, args))
+    plan = _bound_plan(spark, statement, args)
     if plan.command is not None:
         return plan.command.run()
     if plan.query is not None:
         return plan.query.run(spark)
     return _run_in_spark(spark, statement.text, args)
+
+
+def _bound_plan(
+    spark: SparkSession, statement: Statement, args: Mapping[str, Any] | Sequence[Any] | None
+) -> _Plan:
+    """Return the plan of a statement with its parameters.
+
+    Values that are no literals are Spark's to judge where no Lance table stands in the statement.
+    """
+    try:
+        literals = bound(statement, args)
+    except ArgumentError:
+        plan = _plan(spark, statement)
+        if plan.command is None and plan.query is None:
+            return plan
+        raise
+    return _plan(spark, literals)
 
 
 def _is_for_lance(spark: SparkSession, statement: Statement) -> bool:
@@ -265,7 +281,7 @@ def _run_in_spark(
 def _explained(
     spark: SparkSession, statement: Statement, args: Mapping[str, Any] | Sequence[Any] | None
 ) -> DataFrame:
-    return _notes(spark, _lines(_plan(spark, bound(statement, args))))
+    return _notes(spark, _lines(_bound_plan(spark, statement, args)))
 
 
 def _lines(plan: _Plan) -> list[tuple[str, str, str]]:

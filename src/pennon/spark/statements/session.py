@@ -105,22 +105,24 @@ def is_path(parts: Sequence[str]) -> bool:
     return len(parts) == 2 and parts[0].lower() == PATHS and ("/" in parts[1] or ":" in parts[1])
 
 
-def places_of(catalogs: SessionCatalogs, parts: TableName) -> Iterator[tuple[Attached, TableName]]:
-    """Yield the names in catalogs that a name may mean, the likeliest first."""
+def places_of(
+    catalogs: SessionCatalogs, parts: TableName
+) -> Iterator[tuple[Attached, TableName, bool]]:
+    """Yield the names in catalogs that a name may mean, the likeliest first; and whether the user chose the catalog."""
     named = catalogs.named(parts[0]) if len(parts) > 1 else None
     if named is not None:
-        yield named, parts[1:]
+        yield named, parts[1:], True
         if len(parts) == 3 and parts[1].lower() == _ROOT_ALIAS:
-            yield named, parts[2:]
+            yield named, parts[2:], True
         return
     if catalogs.current is not None:
         attached, namespace = catalogs.current
-        yield attached, (*namespace, *parts)
+        yield attached, (*namespace, *parts), True
         if namespace and len(parts) > 1:
-            yield attached, parts
+            yield attached, parts, True
     for attached in catalogs.attached.values():
         if attached.views and (catalogs.current is None or catalogs.current[0] is not attached):
-            yield attached, parts
+            yield attached, parts, False
 
 
 def find_place(spark: SparkSession, name: Name) -> Place | None:
@@ -131,8 +133,8 @@ def find_place(spark: SparkSession, name: Name) -> Place | None:
     if is_path(name.parts):
         return Place(str(name), TableEntry((), name.parts[1]))
     catalogs = catalogs_of(spark)
-    for attached, inner in places_of(catalogs, name.parts):
-        entry = _described(spark, attached, inner)
+    for attached, inner, is_chosen in places_of(catalogs, name.parts):
+        entry = _described(spark, attached, inner, any_case=is_chosen)
         if entry is not None:
             return Place(".".join((attached.name, *entry.name)), entry, attached)
     return _place_of_ref(spark, name)
@@ -148,12 +150,15 @@ def _place_of_ref(spark: SparkSession, name: Name) -> Place | None:
     return Place(found.title, found.entry, found.attached, ref)
 
 
-def _described(spark: SparkSession, attached: Attached, name: TableName) -> TableEntry | None:
+def _described(
+    spark: SparkSession, attached: Attached, name: TableName, *, any_case: bool
+) -> TableEntry | None:
+    """Return a table of a catalog; ``any_case``: also one whose name differs in case alone, if there is no other."""
     try:
         return attached.catalog.describe_table(name)
     except (NotFoundError, ArgumentError):
         pass
-    if len(name) < 2 or is_case_sensitive(spark):
+    if not any_case or is_case_sensitive(spark):
         return None
     try:
         known = attached.catalog.list_tables(name[:-1])

@@ -67,6 +67,7 @@ _AFTER_TYPE: Final = frozenset(
     }
 )  # fmt: skip
 _ANGLES: Final = re.compile(r"[<>]+")
+_OF_OTHERS: Final = ("PARTITIONED", "CLUSTERED", "SKEWED", "STORED", "ROW")
 _NAMESPACES: Final = ("NAMESPACE", "SCHEMA", "DATABASE")
 
 
@@ -81,6 +82,7 @@ class ColumnText:
     kind: str
     nullable: bool = True
     comment: str | None = None
+    is_key: bool = False
 
 
 def _column_definitions(cursor: Cursor) -> tuple[list[ColumnText], list[str]]:
@@ -100,8 +102,7 @@ def _column_definitions(cursor: Cursor) -> tuple[list[ColumnText], list[str]]:
             )
         else:
             column = _column_definition(cursor, (cursor.identifier(),))
-            if cursor.takes("PRIMARY", "KEY"):
-                key.append(column.name)
+            key += [column.name] if column.is_key else []
             columns.append(column)
         if not cursor.takes(","):
             break
@@ -115,6 +116,8 @@ def _column_definition(cursor: Cursor, name: TableName) -> ColumnText:
     while True:
         if cursor.takes("NOT", "NULL"):
             found = replace(found, nullable=False)
+        elif cursor.takes("PRIMARY", "KEY"):
+            found = replace(found, nullable=False, is_key=True)
         elif cursor.takes("NULL"):
             pass
         elif cursor.takes("COMMENT"):
@@ -190,6 +193,11 @@ class NewTable:
     clone: Cloned | None = None
     like: Name | None = None
 
+    def with_properties(self, given: Mapping[str, str]) -> NewTable:
+        """Return the table with more properties."""
+        new = {_RENAMED.get(key, key): value for key, value in given.items()}
+        return replace(self, properties={**self.properties, **new})
+
     @property
     def detail(self) -> str:
         """Return what is done, for ``explain=True``."""
@@ -232,46 +240,52 @@ def create_table(spark: SparkSession, statement: Statement) -> Command | None:
 
 def _table_clauses(spark: SparkSession, cursor: Cursor, asked: NewTable) -> tuple[NewTable, str]:
     """Read what follows the name; return it, and the format in small letters."""
-    provider, properties = "", dict(asked.properties)
+    provider = ""
     if cursor.peek() == "(":
         columns, key = _column_definitions(cursor)
         asked = replace(asked, columns=tuple(columns), key=tuple(key))
     while not cursor.is_done:
         if cursor.takes("USING"):
             provider = cursor.identifier_or_text().lower()
-        elif cursor.takes_any("TBLPROPERTIES", "OPTIONS"):
-            properties |= {
-                _RENAMED.get(key, key): value for key, value in cursor.properties().items()
-            }
-        elif cursor.takes("COMMENT"):
-            properties[COMMENT] = cursor.text_literal()
-        elif cursor.takes("LOCATION"):
-            asked = replace(asked, location=cursor.text_literal())
-        elif cursor.takes("CLUSTER", "BY"):
-            properties[CLUSTERING] = ",".join(cursor.names())
-        elif cursor.peek() in ("PARTITIONED", "CLUSTERED", "SKEWED", "STORED", "ROW"):
-            if provider not in ("", _FORMAT):
-                break
-            if cursor.peek() in ("STORED", "ROW"):
-                return asked, "hive"
-            raise refused(
-                cursor.statement,
-                "a Lance table has no partitions and no buckets: CLUSTER BY, or write it sorted",
-            )
-        elif cursor.takes("LIKE"):
-            asked = replace(asked, like=cursor.name())
         elif cursor.peek() in ("SHALLOW", "DEEP", "CLONE"):
             found = _clone_source(spark, cursor)
             if found is None:
                 return asked, "delta"
             asked = replace(asked, clone=found)
+        elif cursor.peek() in _OF_OTHERS:
+            return asked, _other_format(cursor, provider)
         elif cursor.takes("AS") or cursor.peek() in ("SELECT", "WITH", "VALUES", "FROM"):
             asked = replace(asked, query=cursor.rest())
         else:
-            raise cursor.wrong(
-                "USING, TBLPROPERTIES, COMMENT, LOCATION, CLUSTER BY, LIKE, CLONE or AS"
-            )
-    return replace(asked, properties=properties), provider
+            asked = _table_clause(cursor, asked)
+    return asked, provider
+
+
+def _table_clause(cursor: Cursor, asked: NewTable) -> NewTable:
+    """Read a clause that says something of the table itself."""
+    if cursor.takes_any("TBLPROPERTIES", "OPTIONS"):
+        return asked.with_properties(cursor.properties())
+    if cursor.takes("COMMENT"):
+        return asked.with_properties({COMMENT: cursor.text_literal()})
+    if cursor.takes("CLUSTER", "BY"):
+        return asked.with_properties({CLUSTERING: ",".join(cursor.names())})
+    if cursor.takes("LOCATION"):
+        return replace(asked, location=cursor.text_literal())
+    if cursor.takes("LIKE"):
+        return replace(asked, like=cursor.name())
+    raise cursor.wrong("USING, TBLPROPERTIES, COMMENT, LOCATION, CLUSTER BY, LIKE, CLONE or AS")
+
+
+def _other_format(cursor: Cursor, provider: str) -> str:
+    """Return the format of a table with partitions, buckets or Hive's clauses, which none of Lance has."""
+    if provider not in ("", _FORMAT):
+        return provider
+    if cursor.peek() in ("STORED", "ROW"):
+        return "hive"
+    raise refused(
+        cursor.statement,
+        "a Lance table has no partitions and no buckets: CLUSTER BY, or write it sorted",
+    )
 
 
 def _clone_source(spark: SparkSession, cursor: Cursor) -> Cloned | None:
@@ -626,9 +640,12 @@ def use(spark: SparkSession, statement: Statement) -> Command | None:
         catalogs.current = chosen
         return empty_frame(spark)
 
-    if chosen is None:
+    def leave() -> DataFrame:
         catalogs.current = None
-        return None
+        return spark.sql(statement.text)
+
+    if chosen is None:
+        return None if catalogs.current is None else Command("USE", str(name), "of Spark", leave)
     return Command("USE", ".".join((chosen[0].name, *chosen[1])), "names without a catalog", run)
 
 
@@ -707,7 +724,7 @@ def _add_columns_from(changed: Changed, cursor: Cursor, names: list[str]) -> Com
     source = cursor.rest()
 
     def run() -> DataFrame:
-        rows = run_query(changed.spark, f"SELECT * FROM {source}")
+        rows = run_query(changed.spark, f"SELECT * FROM {source}")  # noqa: S608 - the statement's own words
         shown = rows.select("_rowaddr", *map(quoted, names))
         return changed.table.addColumns(shown, on="_rowaddr")
 
@@ -723,7 +740,7 @@ def _update_columns(changed: Changed, cursor: Cursor) -> Command:
     source = cursor.rest()
 
     def run() -> DataFrame:
-        rows = run_query(changed.spark, f"SELECT * FROM {source}")
+        rows = run_query(changed.spark, f"SELECT * FROM {source}")  # noqa: S608 - the statement's own words
         new = [sf.col(quoted(name)).alias(f"new_{number}") for number, name in enumerate(names)]
         shown = rows.select(sf.col("_rowaddr").alias("at"), *new).alias("new")
         merge = changed.table.alias("old").merge(shown, "old._rowaddr = new.at")
@@ -802,55 +819,46 @@ def _rename_table(changed: Changed, cursor: Cursor) -> Command:
 def _alter_column(changed: Changed, cursor: Cursor) -> Command:
     cursor.takes("COLUMN")
     parts = cursor.name().parts
-    if cursor.takes("TYPE"):
-        kind = _type_text(cursor)
-        return _altered(
-            changed,
-            cursor,
-            parts,
-            f"type {kind}",
-            lambda table, path: table.alterColumn(path, dataType=kind),
-        )
-    if cursor.takes("SET", "NOT", "NULL"):
-        return _altered(
-            changed,
-            cursor,
-            parts,
-            "not null",
-            lambda table, path: table.alterColumn(path, nullable=False),
-        )
-    if cursor.takes("DROP", "NOT", "NULL"):
-        return _altered(
-            changed,
-            cursor,
-            parts,
-            "nullable",
-            lambda table, path: table.alterColumn(path, nullable=True),
-        )
-    if cursor.takes("COMMENT"):
-        comment = cursor.text_literal()
-
-        def describe(table: LanceTable, path: str) -> None:
-            update_field_metadata(table.snapshot(), {path: {COMMENT: comment}})
-
-        return _altered(changed, cursor, parts, "comment", describe)
     if cursor.peek() in ("FIRST", "AFTER"):
         raise changed.refused(
             "columns of a Lance table keep their order; a SELECT shows them in another one"
         )
+    if cursor.takes("COMMENT"):
+        return _altered(changed, cursor, parts, "comment", _commented(cursor.text_literal()))
+    if cursor.takes("TYPE"):
+        return _altered(changed, cursor, parts, "type", _typed(_type_text(cursor)))
+    if cursor.takes("SET", "NOT", "NULL"):
+        return _altered(changed, cursor, parts, "not null", _nullable(nullable=False))
+    if cursor.takes("DROP", "NOT", "NULL"):
+        return _altered(changed, cursor, parts, "nullable", _nullable(nullable=True))
     if cursor.peek() in ("SET", "DROP"):
         raise changed.refused("columns of Lance tables have no DEFAULT")
     new = cursor.identifier()  # Hive's CHANGE COLUMN old new type
     column = _column_definition(cursor, (new,))
 
     def change(table: LanceTable, path: str) -> None:
-        table.alterColumn(path, dataType=column.kind)
+        _typed(column.kind)(table, path)
         if column.comment is not None:
-            update_field_metadata(table.snapshot(), {path: {COMMENT: column.comment}})
+            _commented(column.comment)(table, path)
         if new != parts[-1]:
             table.renameColumn(path, new)
 
     return _altered(changed, cursor, parts, f"type {column.kind}", change)
+
+
+def _commented(comment: str) -> Callable[[LanceTable, str], None]:
+    def change(table: LanceTable, path: str) -> None:
+        update_field_metadata(table.snapshot(), {path: {COMMENT: comment}})
+
+    return change
+
+
+def _typed(kind: str) -> Callable[[LanceTable, str], None]:
+    return lambda table, path: table.alterColumn(path, dataType=kind)
+
+
+def _nullable(*, nullable: bool) -> Callable[[LanceTable, str], None]:
+    return lambda table, path: table.alterColumn(path, nullable=nullable)
 
 
 def _altered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -28,31 +28,26 @@ def literal(value: Any, name: str = "value") -> str:
     """
     if value is None:
         return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return _text(value, name)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"X'{bytes(value).hex()}'"
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.astimezone(UTC).strftime('%Y-%m-%d %H:%M:%S.%f').rjust(26, '0')}+00:00'"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
-    if isinstance(value, timedelta):
-        return _interval(value)
-    if isinstance(value, UUID):
-        return f"'{value}'"
-    if isinstance(value, Mapping):
-        pairs = [literal(each, name) for pair in value.items() for each in pair]
-        return f"map({', '.join(pairs)})"
-    if isinstance(value, (list, tuple)):
-        return f"array({', '.join(literal(each, name) for each in value)})"
-    if isinstance(value, (int, float, Decimal)):
-        return _number(value, name)
+    for kinds, write in _WRITERS:
+        if isinstance(value, kinds):
+            return write(value, name)
     if hasattr(value, "tolist"):
         return literal(value.tolist(), name)  # numpy's numbers and arrays
     message = f"parameter {name!r}: a value of type {type(value).__name__} is no literal of SQL; give text, a number, a time, a list or a dict"
     raise ArgumentError(message)
+
+
+def _moment(value: datetime, _: str) -> str:
+    shown = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
+    return f"TIMESTAMP '{shown}+00:00'"
+
+
+def _map(value: Mapping[Any, Any], name: str) -> str:
+    return f"map({', '.join(literal(each, name) for pair in value.items() for each in pair)})"
+
+
+def _list(value: Sequence[Any], name: str) -> str:
+    return f"array({', '.join(literal(each, name) for each in value)})"
 
 
 def _text(value: str, name: str) -> str:
@@ -86,11 +81,26 @@ def _number(value: float | Decimal, name: str) -> str:
     return f"(-{text})" if value < 0 else text
 
 
-def _interval(value: timedelta) -> str:
+def _interval(value: timedelta, _: str) -> str:
     micros = value // timedelta(microseconds=1)
     sign = "-" if micros < 0 else ""
     seconds, rest = divmod(abs(micros), 1_000_000)
     return f"INTERVAL '{sign}{seconds}.{rest:06d}' SECOND"
+
+
+_WRITERS: Final[tuple[tuple[tuple[type, ...], Callable[[Any, str], str]], ...]] = (
+    ((bool,), lambda value, _: "TRUE" if value else "FALSE"),
+    ((str,), _text),
+    ((bytes, bytearray, memoryview), lambda value, _: f"X'{bytes(value).hex()}'"),
+    ((datetime,), _moment),
+    ((date,), lambda value, _: f"DATE '{value.isoformat()}'"),
+    ((timedelta,), _interval),
+    ((UUID,), lambda value, _: f"'{value}'"),
+    ((Mapping,), _map),
+    ((list, tuple), _list),
+    ((int, float, Decimal), _number),
+)
+"""The first one whose types a value has writes it: a bool is an int, a datetime is a date."""
 
 
 def markers(statement: Statement) -> list[tuple[str | None, Splice]]:

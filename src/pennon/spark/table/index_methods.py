@@ -118,6 +118,7 @@ class IndexMethods:
         name: str | None = None,
         *,
         replace: bool = True,
+        train: bool = True,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> None:
@@ -131,8 +132,8 @@ class IndexMethods:
         on a sample of 1 GiB at most, executors code the rows, Spark shuffles the codes by partition, and
         executors write the partitions and let graphs grow.
 
-        ``progress`` is told how many tasks are done, of how many; a training counts for some.  Without one, a
-        terminal shows a bar.
+        Without ``train`` the index covers no rows, until `optimizeIndices`.  ``progress`` is told how many tasks are
+        done, of how many; a training counts for some.  Without one, a terminal shows a bar.
 
         >>> table.createIndex("key", "BTREE")
         >>> table.indices().first().name
@@ -141,6 +142,7 @@ class IndexMethods:
         check_text(column, "column")
         check_text(kind, "kind")
         check_flag(replace, "replace must be bool, got")
+        check_flag(train, "train must be bool, got")
         with _shown(progress, f"index {column}") as told:
             create_index(
                 self.snapshot(),
@@ -148,6 +150,7 @@ class IndexMethods:
                 kind,
                 name,
                 replace=replace,
+                train=train,
                 parameters=parameters,
                 builder=SparkBuilder(self.spark, told),
             )

@@ -22,8 +22,10 @@ from pennon.errors import UnsupportedError
 if TYPE_CHECKING:
     from pyspark.sql import datasource as ds
     from pyspark.sql.types import GeographyType, GeometryType, TimeType, VariantType
+    from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 else:
     from pyspark.sql import types as _types
+    from pyspark.sql import udtf as _table_functions
 
     try:
         from pyspark.sql import datasource as _data_sources
@@ -78,9 +80,15 @@ else:
         getattr(_types, name, None) or _stand_in(name)
         for name in ("GeographyType", "GeometryType", "TimeType", "VariantType")
     )
+    AnalyzeArgument, AnalyzeResult = (
+        getattr(_table_functions, name, None) or _stand_in(name)
+        for name in ("AnalyzeArgument", "AnalyzeResult")
+    )
 
 __all__ = [
     "RELEASE",
+    "AnalyzeArgument",
+    "AnalyzeResult",
     "GeographyType",
     "GeometryType",
     "TimeType",

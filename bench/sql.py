@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from report import mean
 from rich.console import Console
 from spark_side import CONF, QUICK_SOCKETS
-from sql_rows import difference, is_ordered
+from sql_rows import Answer, difference, is_ordered
 from sql_tables import HITS, Folder, Query, hits_queries, tpch_queries
 
 import pennon.spark
@@ -180,8 +180,8 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
         sizes = {f"{database}, {form}": size / 1e6 for form, database, size in folder.sizes()}
         for query in (*tpch, *hits):
             seconds, found = take_turns(spark, works_of(spark, query), turns, effort.uncounted)
-            ours, theirs = found[OURS], found[PARQUET]
-            measures.append(Measure(query.name, ours.num_rows, seconds))
+            ours, theirs = (Answer.of_table(found[side]) for side in (OURS, PARQUET))
+            measures.append(Measure(query.name, len(ours.rows), seconds))
             differs = difference(ours, theirs, ordered=is_ordered(query.text))
             if differs:
                 differences[query.name] = differs

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import zip_longest
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeAlias
 
 import pyarrow as pa
 import sqlglot
+from pyspark.sql import DataFrame
 
 CLOSE: Final = 1e-9
 """How far floats may differ, of their size: sums of floats depend on the order of the rows."""
+Row: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The columns and the rows of a result."""
+
+    columns: Sequence[str]
+    rows: Sequence[Row]
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Self:
+        """Return the rows of an Arrow table."""
+        columns = [column.to_pylist() for column in table.columns]
+        return cls(table.column_names, list(zip(*columns, strict=True)))
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame) -> Self:
+        """Return the rows of a DataFrame."""
+        return cls(frame.columns, [tuple(row) for row in frame.collect()])
 
 
 def is_ordered(query: str) -> bool:
@@ -19,25 +40,20 @@ def is_ordered(query: str) -> bool:
     return sqlglot.parse_one(query, read="spark").args.get("order") is not None
 
 
-def difference(ours: pa.Table, theirs: pa.Table, *, ordered: bool) -> str:
+def difference(ours: Answer, theirs: Answer, *, ordered: bool) -> str:
     """Return in words where two results differ, "" if they are the same; ``ordered``: the order of rows counts."""
-    if ours.column_names != theirs.column_names:
-        return f"columns {ours.column_names}, not {theirs.column_names}"
-    if ours.num_rows != theirs.num_rows:
-        return f"{ours.num_rows} rows, not {theirs.num_rows}"
-    both = [_rows(each) if ordered else sorted(_rows(each), key=_place) for each in (ours, theirs)]
+    if ours.columns != theirs.columns:
+        return f"columns {ours.columns}, not {theirs.columns}"
+    if len(ours.rows) != len(theirs.rows):
+        return f"{len(ours.rows)} rows, not {len(theirs.rows)}"
+    both = [each.rows if ordered else sorted(each.rows, key=_place) for each in (ours, theirs)]
     for number, (left, right) in enumerate(zip(*both, strict=True)):
-        if not all(_same(*values) for values in zip_longest(left, right)):
+        if not all(_same(*values) for values in zip(left, right, strict=True)):
             return f"row {number} is {left}, not {right}"
     return ""
 
 
-def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
-    return zip(*columns, strict=True) if columns else [()] * table.num_rows
-
-
-def _place(row: tuple[Any, ...]) -> tuple[str, ...]:
+def _place(row: Row) -> tuple[str, ...]:
     """Return by what rows are sorted to compare them: floats that differ in their last digits are one value."""
     return tuple(f"{value:.6g}" if isinstance(value, float) else repr(value) for value in row)
 

@@ -6,15 +6,27 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pennon.spark import LanceTable
+import pennon
+import pennon.spark
+from pennon.spark import AttachedCatalog, LanceTable
 from tests.spark.modes import CONF
 from tests.spark.small_table import make
 
 ROOT = Path(__file__).parents[2]
+ITEMS = pa.table(
+    {
+        "id": pa.array(range(10), pa.int64()),
+        "name": ["a", "b"] * 5,
+        "size": pa.array([None, *range(1, 10)], pa.int32()),
+        "part": [{"x": n, "y": str(n)} for n in range(10)],
+    }
+)
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +59,28 @@ def table(spark: SparkSession, uri: str) -> LanceTable:
 def source(spark: SparkSession) -> DataFrame:
     """Rows that match some of the table, and others."""
     return spark.createDataFrame([("a", -1), ("b", 0), ("e", -5), ("f", -6)], "k string, v bigint")
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Iterator[AttachedCatalog]:
+    """A catalog with the table ``items``, of two fragments and three versions (10, 11 and 10 rows)."""
+    uri = tmp_path / "items.lance"
+    pennon.write_dataset(ITEMS, uri, max_rows_per_file=5)
+    pennon.write_dataset(ITEMS.slice(9), uri, mode="append")
+    pennon.dataset(uri).delete("id = 0")
+    made = pennon.spark.attach(spark, str(tmp_path))
+    yield made
+    made.detach()
+    for each in spark.catalog.listTables():
+        if each.isTemporary:
+            spark.catalog.dropTempView(each.name)
+
+
+@pytest.fixture
+def ask(spark: SparkSession, lake: AttachedCatalog) -> Any:
+    """Run a statement and return its rows as tuples."""
+
+    def run(text: str, *args: Any, **options: Any) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in pennon.spark.sql(spark, text, *args, **options).collect()]
+
+    return run

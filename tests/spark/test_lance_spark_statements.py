@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import pennon.spark
-from tests.spark.lance_spark_statements import PAGES, Page
+from tests.spark.lance_spark_pages import Page
+from tests.spark.lance_spark_statements import PAGES
 
 _OLD = ("TIMESTAMP AS OF '2024", "TIMESTAMP AS OF 1705")
 """These name a time before the test's table was made."""

@@ -30,6 +30,7 @@ from pennon.catalog.manifest_rows import (
     metadata_of,
 )
 from pennon.catalog.manifest_table import Change, ManifestTable
+from pennon.catalog.name_errors import check_namespace, no_namespace, no_table, taken
 from pennon.catalog.object_ids import (
     MANIFEST_FOLDER,
     check_location,
@@ -43,11 +44,13 @@ from pennon.catalog.table_names import join_name
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
+    ConflictError,
     FormatError,
     NotFoundError,
     UnsupportedError,
 )
 from pennon.io import open_store
+from pennon.io.store import Store
 from pennon.table.naming import VERSIONS
 
 _USER: Final = re.compile(r"(?<=://)[^/@]*@")
@@ -85,11 +88,21 @@ class DirectoryCatalog(Catalog):
             )
             raise ArgumentError(message)
         self._options = dict(storage_options or {})
-        self._store = open_store(root, self._options)
-        self._folders = TableFolders(self._store)
-        self._manifest = ManifestTable(self._store)
         self._has_manifest = manifest
         self._lists_folders = folders
+        self._use(open_store(root, self._options))
+
+    @classmethod
+    def on_store(cls, store: Store) -> DirectoryCatalog:
+        """Return the catalog on the root of a store that is open already, such as those of `pennon.testing`."""
+        made = cls("memory://")
+        made._use(store)
+        return made
+
+    def _use(self, store: Store) -> None:
+        self._store = store
+        self._folders = TableFolders(store)
+        self._manifest = ManifestTable(store)
 
     @property
     def root(self) -> str:
@@ -108,7 +121,7 @@ class DirectoryCatalog(Catalog):
         rows = self._read()
         found = rows.names_in(object_id(parent), NAMESPACE)
         if not found:
-            _check_namespace(rows, parent)
+            check_namespace(rows, parent)
         return found
 
     def describe_namespace(self, name: TableName) -> dict[str, str]:
@@ -118,7 +131,7 @@ class DirectoryCatalog(Catalog):
             return {}
         found = self._read().find(object_id(name))
         if found is None or found.object_type != NAMESPACE:
-            raise _no_namespace(name)
+            raise no_namespace(name)
         return found.properties
 
     def create_namespace(
@@ -141,13 +154,13 @@ class DirectoryCatalog(Catalog):
         made = ManifestRow(object_id(name), NAMESPACE, None, metadata_of(properties))
 
         def decide(rows: ManifestRows) -> Change:
-            _check_namespace(rows, name[:-1])
+            check_namespace(rows, name[:-1])
             found = rows.find(made.object_id)
             if found is None:
                 return Change((made,))
             if found.object_type == NAMESPACE and exist_ok:
                 return Change()
-            raise _taken(name, found)
+            raise taken(name, found)
 
         self._manifest.change(decide)
 
@@ -163,7 +176,7 @@ class DirectoryCatalog(Catalog):
             if not rows.has_namespace(itself):
                 if missing_ok:
                     return Change()
-                raise _no_namespace(name)
+                raise no_namespace(name)
             if rows.has_below(itself):
                 message = f"the namespace {join_name(name)} is not empty; drop its tables and namespaces first"
                 raise ArgumentError(message)
@@ -181,7 +194,7 @@ class DirectoryCatalog(Catalog):
         rows = self._read()
         found = rows.names_in(object_id(namespace), TABLE)
         if not found:
-            _check_namespace(rows, namespace)
+            check_namespace(rows, namespace)
         return found
 
     def describe_table(self, name: TableName) -> TableEntry:
@@ -283,7 +296,7 @@ class DirectoryCatalog(Catalog):
             self._rename_row(
                 name, new_name, new_place, entry.properties, is_needed=not is_by_folder
             )
-        except (AlreadyExistsError, NotFoundError):
+        except (AlreadyExistsError, NotFoundError, ConflictError):
             if new_place != folder:
                 self._folders.rename(new_place, folder)
             raise
@@ -337,10 +350,10 @@ class DirectoryCatalog(Catalog):
 
     def _check_free(self, rows: ManifestRows, name: TableName) -> None:
         """Raise an error if a name cannot be given: its namespace is missing, or an object has it."""
-        _check_namespace(rows, name[:-1])
+        check_namespace(rows, name[:-1])
         found = rows.find(object_id(name))
         if found is not None and (found.object_type != TABLE or not self._is_by_folder(name)):
-            raise _taken(name, found)
+            raise taken(name, found)
 
     # --- entries ----------------------------------------------------------------------------------
 
@@ -350,17 +363,17 @@ class DirectoryCatalog(Catalog):
             folder = root_folder(name[0])
             state = self._folders.state_of(folder)
             if state in {State.ABSENT, State.DEREGISTERED}:
-                raise _no_table(name)
+                raise no_table(name)
             return self._entry(name, folder, self._root_properties(name), state), folder
         found = self._read().find_table(object_id(name))
         if found is None:
-            raise _no_table(name)
+            raise no_table(name)
         folder = check_location(found.location or "", join_name(name))
         return self._entry(name, folder, found.properties, self._folders.state_of(folder)), folder
 
     def _root_properties(self, name: TableName) -> dict[str, str]:
         """Return the properties of a table of the root namespace; a damaged ``__manifest`` has none for it."""
-        with suppress(FormatError):
+        with suppress(FormatError, UnsupportedError):
             found = self._read().find_table(object_id(name))
             return {} if found is None else found.properties
         return {}
@@ -424,7 +437,7 @@ class DirectoryCatalog(Catalog):
             self._check_free(rows, new_name)
             if found is None:
                 if not self._is_by_folder(name):
-                    raise _no_table(name)
+                    raise no_table(name)
                 if rows.manifest is None and not is_needed:
                     return Change()
             stale = {made.object_id} if rows.find(made.object_id) is not None else set()
@@ -434,26 +447,3 @@ class DirectoryCatalog(Catalog):
 
         if self._has_manifest:
             self._manifest.change(decide)
-
-
-def _check_namespace(rows: ManifestRows, name: TableName) -> None:
-    """Raise NotFoundError if there is no such namespace, and nothing lies in one of that name."""
-    itself = object_id(name)
-    if not rows.has_namespace(itself) and not rows.has_below(itself):
-        raise _no_namespace(name)
-
-
-def _no_namespace(name: TableName) -> NotFoundError:
-    message = f"there is no namespace {join_name(name)}"
-    return NotFoundError(message)
-
-
-def _no_table(name: TableName) -> NotFoundError:
-    message = f"there is no table {join_name(name)}"
-    return NotFoundError(message)
-
-
-def _taken(name: TableName, found: ManifestRow) -> AlreadyExistsError:
-    kind = found.object_type if found.object_type in {TABLE, NAMESPACE} else "object"
-    message = f"there is a {kind} {join_name(name)} already"
-    return AlreadyExistsError(message)

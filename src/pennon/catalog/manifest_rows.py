@@ -151,7 +151,7 @@ class ManifestRows:
             raise _damaged(f"it has no column {name!r}")
         column = self.table.column(name)
         chosen = column if number is None else column.slice(number, 1)
-        found = chosen.to_pylist()
+        found: list[str | None] = chosen.to_pylist()
         if not all(each is None or isinstance(each, str) for each in found):
             raise _damaged(f"its column {name!r} holds {column.type}, not text")
         return found

@@ -24,7 +24,13 @@ import pyarrow as pa
 
 from pennon.catalog.manifest_rows import SCHEMA, ManifestRow, ManifestRows, changed, new_rows
 from pennon.catalog.object_ids import MANIFEST_FOLDER
-from pennon.errors import AlreadyExistsError, ConflictError, RetryableConflict
+from pennon.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    FormatError,
+    NotFoundError,
+    RetryableConflict,
+)
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.ops.commit import commit_transaction
@@ -75,9 +81,13 @@ class ManifestTable:
         manifest = read_newest_if_any(self.store)
         if manifest is None:
             return ManifestRows.none()
-        snapshot = Snapshot(self.store, manifest)
-        query = plan_query(bind_query(snapshot, ScanOptions()))
-        return ManifestRows(read_query(query).cast(query.schema), manifest)
+        query = bind_query(Snapshot(self.store, manifest), ScanOptions())
+        try:
+            table = read_query(plan_query(query))
+        except NotFoundError as error:
+            message = f"__manifest is damaged: it names a file that is not there: {error.message}"
+            raise FormatError(message, where=error.where) from error
+        return ManifestRows(table, manifest)
 
     def change(self, decide: Callable[[ManifestRows], Change]) -> None:
         """Commit what ``decide`` makes of the newest rows; it is asked again after a lost race.

@@ -34,6 +34,7 @@ from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.io.trust import below
 from pennon.ops.cleanup.drop import drop_table
+from pennon.table.external import ExternalStore
 from pennon.table.naming import VERSIONS
 
 RESERVED: Final = ".lance-reserved"
@@ -81,7 +82,7 @@ class TableFolders:
             raise ArgumentError(message) from None
 
     def state_of(self, folder: str) -> State:
-        """Return the state of a folder: in three requests at most, whatever the size of its table."""
+        """Return the state of a folder, with four requests at most, however large its table is."""
         if self._has(folder, DEREGISTERED):
             return State.DEREGISTERED
         if f"{folder}/{VERSIONS}" in set(self.store.list_folders(folder)):
@@ -128,6 +129,9 @@ class TableFolders:
 
         Raises ArgumentError for files that are no table and were not reserved for one; none is deleted then.
         """
+        if isinstance(self.store, ExternalStore):
+            message = "versions that an external manifest store grants cannot be taken back there"
+            raise UnsupportedError(message)
         if state is State.ABSENT:
             return
         inside = PrefixStore(self.store, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.filters import condition_of
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+_UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?\+00:00")
 _EXACT_DOUBLE: Final = 1 << 53
 
 
@@ -125,6 +126,8 @@ class Translation:
         sign = 1
         if isinstance(tree, exp.Neg):
             tree, sign = tree.this, -1
+        if isinstance(tree, exp.Cast) and sign == 1:
+            return _moment_value(tree, kind)
         if not isinstance(tree, exp.Literal):
             return None
         if tree.is_string:
@@ -141,6 +144,15 @@ _COMPARISONS: Mapping[type[exp.Expr], Any] = {
     exp.LT: ds.LessThan,
     exp.LTE: ds.LessThanOrEqual,
 }
+
+
+def _moment_value(tree: exp.Cast, kind: st.DataType) -> datetime | None:
+    """Return a time whose text has its offset to UTC; others depend on the session."""
+    inner = tree.this
+    is_text = isinstance(inner, exp.Literal) and inner.is_string
+    if type(kind) is not st.TimestampType or not is_text or not tree.is_type("timestamptz"):
+        return None
+    return datetime.fromisoformat(inner.name) if _UTC.fullmatch(inner.name) else None
 
 
 def _text_value(text: str, kind: st.DataType) -> str | date | None:

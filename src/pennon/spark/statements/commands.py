@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyspark.sql import types as st
 
@@ -33,6 +33,8 @@ class Command:
     run: Callable[[], DataFrame] = field(repr=False)
 
 
+NAMESPACE_WORDS: Final = ("NAMESPACE", "SCHEMA", "DATABASE")
+"""Spark's words for a namespace."""
 Parse: TypeAlias = "Callable[[SparkSession, Statement], Command | None]"
 """Reads a statement; None if it is not about a Lance table."""
 

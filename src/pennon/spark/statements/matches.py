@@ -64,7 +64,7 @@ def find_matches(query: ParsedQuery) -> list[TextMatch]:
     if len(nodes) != len(names):
         raise _refused(query, names[0])
     nodes.sort(key=lambda node: node.meta.get("start", 0))
-    found = []
+    found: list[TextMatch] = []
     for name in names:
         node = next(
             (each for each in nodes if str(each.this).lower() == name.parts[0].lower()), None

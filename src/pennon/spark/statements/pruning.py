@@ -36,7 +36,7 @@ _NARROW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class UsedColumns:
-    """What a query uses of a table: columns, with dots for fields inside, and columns of rows such as ``_rowid``."""
+    """The columns that a query uses of a table: stored ones, with dots for fields inside, and columns of rows such as ``_rowid``."""
 
     columns: tuple[str, ...]
     system: tuple[str, ...]

@@ -12,8 +12,9 @@ Spark still applies all conditions itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import types as st
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pennon.scan.predicate import Predicate
     from pennon.scan.snapshot import Snapshot
 
-_FLIPPED: Final = {
+_FLIPPED: Final[Mapping[type[exp.Expr], type[exp.Binary]]] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
     exp.NullSafeEQ: exp.NullSafeEQ,
 }  # fmt: skip
@@ -45,7 +46,7 @@ _MOST_LIMIT: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What the scan of a table applies: a condition, a number of rows.
+    """The condition and the number of rows that the scan of a table applies.
 
     ``texts`` are the conditions as the query has them; ``is_whole``: all conditions of the table's SELECT are among
     them.
@@ -67,10 +68,21 @@ def pushed_for(
     schema: st.StructType,
     *,
     case_sensitive: bool,
+    moment_of: Callable[[str], datetime | None],
 ) -> Pushed:
-    """Return what the scan of a table may apply of a query."""
+    """Return what the scan of a table may apply of a query.
+
+    ``moment_of`` returns the time that a text is in the session's zone, None if it is not certain.
+    """
     try:
-        return _pushed(query, reference, snapshot, schema, case_sensitive=case_sensitive)
+        return _pushed(
+            query,
+            reference,
+            snapshot,
+            schema,
+            case_sensitive=case_sensitive,
+            moment_of=moment_of,
+        )
     except RecursionError:  # thousands of conditions
         return NOTHING
 
@@ -82,6 +94,7 @@ def _pushed(
     schema: st.StructType,
     *,
     case_sensitive: bool,
+    moment_of: Callable[[str], datetime | None],
 ) -> Pushed:
     node = reference.node
     if node is None or query.tree is None:
@@ -89,7 +102,9 @@ def _pushed(
     select = node.find_ancestor(exp.Select, exp.SetOperation)
     if not isinstance(select, exp.Select) or not _is_plain(node):
         return NOTHING
-    scope = _Scope.of(query, reference, select, schema, case_sensitive=case_sensitive)
+    scope = _Scope.of(
+        query, reference, select, schema, case_sensitive=case_sensitive, moment_of=moment_of
+    )
     if scope is None:
         return NOTHING
     where = select.args.get("where")
@@ -138,6 +153,7 @@ class _Scope:
     qualifier: str
     excluded: frozenset[str]
     case_sensitive: bool
+    moment_of: Callable[[str], datetime | None]
     keeps_rows: bool
     on: tuple[exp.Expr, ...]
     is_alone: bool
@@ -152,6 +168,7 @@ class _Scope:
         schema: st.StructType,
         *,
         case_sensitive: bool,
+        moment_of: Callable[[str], datetime | None],
     ) -> _Scope | None:
         """Look at the joins of a SELECT; None if nothing is certain about the table."""
         source = select.args.get("from_")
@@ -177,6 +194,7 @@ class _Scope:
             qualifier=qualifier,
             excluded=frozenset(using),
             case_sensitive=case_sensitive,
+            moment_of=moment_of,
             keeps_rows=keeps,
             on=tuple(_on_parts(at, joins, keeps_rows=keeps)),
             is_alone=not joins and not laterals,
@@ -230,7 +248,34 @@ class _Scope:
             return kind(this=node.expression, expression=node.this)
         if isinstance(node, exp.Paren) and isinstance(node.this, (exp.Literal, exp.Neg)):
             return node.this
+        if (
+            isinstance(node, exp.Literal)
+            and node.is_string
+            and not isinstance(node.parent, exp.Cast)
+        ):
+            return self._moment(node.name, self._compared(node)) or node
         return self._literal(node) if isinstance(node, exp.Cast) else node
+
+    def _compared(self, literal: exp.Expr) -> st.DataType | None:
+        """Return the type of the column that a literal is compared with."""
+        above = literal.parent
+        while above is not None:
+            column = above.find(exp.Column)
+            if column is not None:
+                return (
+                    self.schema[column.name].dataType if column.name in self.schema.names else None
+                )
+            above = above.parent
+        return None
+
+    def _moment(self, text: str, kind: st.DataType | None) -> exp.Expr | None:
+        """Return a time in UTC, as `Translation` takes it; None if a text is none, or is two times in its zone."""
+        found = self.moment_of(text) if type(kind) is st.TimestampType else None
+        return (
+            None
+            if found is None
+            else exp.cast(exp.Literal.string(found.isoformat()), "timestamptz")
+        )
 
     def _literal(self, cast: exp.Cast) -> exp.Expr:
         inner = cast.this
@@ -239,14 +284,12 @@ class _Scope:
                 return exp.Literal.string(bytes.fromhex(inner.name).decode())
             except ValueError:
                 return cast
-        above, compared = cast.parent, None
-        while above is not None and compared is None:
-            above, compared = above.parent, above.find(exp.Column)
-        name = None if compared is None else compared.name
-        kind = None if name is None or name not in self.schema.names else self.schema[name].dataType
         if not isinstance(inner, exp.Literal):
             return cast
+        kind = self._compared(cast)
         if inner.is_string:
+            if cast.is_type("timestamp", "timestamptz", "timestampltz"):
+                return self._moment(inner.name, kind) or cast
             is_date = cast.is_type("date") and isinstance(kind, st.DateType)
             return inner if is_date else cast
         is_long = cast.is_type("bigint") and inner.name.isdecimal() and isinstance(kind, _INTEGERS)

@@ -6,18 +6,22 @@ DataFrames that `pyspark.sql.SparkSession.sql` takes beside the text, so it make
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as sf
 from sqlglot import exp
 
+from pennon.errors import ArgumentError
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.frames.found import found_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
+from pennon.spark.moments import parse_in_session
 from pennon.spark.names import find_name, quoted
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.options import ReadOptions
@@ -43,6 +47,9 @@ if TYPE_CHECKING:
 
 PUSH_DOWN: Final = "spark.pennon.sql.pushDown"
 """The session's setting: false lets `pennon.spark.sql` read tables whole, to compare."""
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?"
+)
 _AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"
 }  # fmt: skip
@@ -80,7 +87,8 @@ class PreparedQuery:
         text = self.text.replace("{", "{{").replace("}", "}}")
         for name in self.frames:
             text = text.replace(name, "{" + name + "}")
-        return spark.sql(text, **self.frames)
+        views: dict[str, Any] = dict(self.frames)
+        return spark.sql(text, **views)
 
 
 def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
@@ -143,14 +151,14 @@ def _prepared_expression(spark: SparkSession, text: str) -> PreparedQuery:
 
 
 class _ViewNames:
-    """Names of views that nobody can guess."""
+    """Names of views, with a secret in them, so that a statement cannot have them by chance."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_hex(8)
         self._count = 0
 
     def next(self) -> str:
-        """Return another name, which is no part of one before."""
+        """Return another name; all have the same length."""
         self._count += 1
         return f"__pennon_{self._secret}_{self._count:04d}"
 
@@ -160,7 +168,7 @@ class _ViewNames:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """What a query reads of a table."""
+    """The part of a table that a query reads."""
 
     reference: Reference
     snapshot: Snapshot = field(repr=False)
@@ -244,8 +252,20 @@ class _QueryReader:
             snapshot,
             schema,
             case_sensitive=is_case_sensitive(self.spark),
+            moment_of=self._moment_of,
         )
         return TableView(reference, snapshot, used, pushed)
+
+    def _moment_of(self, text: str) -> datetime | None:
+        """Return the time that a text is in the session's zone; None if it is none, or two at a change of clocks."""
+        if _MOMENT.fullmatch(text) is None:
+            return None
+        try:
+            found = parse_in_session(self.spark, text)
+        except ArgumentError:
+            return None
+        is_one = found.utcoffset() == found.replace(fold=1).utcoffset()
+        return found.astimezone(UTC) if is_one else None
 
     def aggregated(self) -> DataFrame | None:
         """Return the result of a query that only aggregates one table; None if it does more."""

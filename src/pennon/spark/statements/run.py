@@ -7,29 +7,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pennon.errors import ArgumentError
+from pennon.spark.statements import inserts, namespace_statements, shown_statements
 from pennon.spark.statements import row_statements as rows
 from pennon.spark.statements import table_statements as tables
 from pennon.spark.statements import upkeep_statements as upkeep
+from pennon.spark.statements.alterations import alter_table
 from pennon.spark.statements.commands import Command, Parse, refused, text_frame
+from pennon.spark.statements.copy_into import copy_into
 from pennon.spark.statements.queries import PreparedQuery, prepare_query
 from pennon.spark.statements.ref_statements import create_index, create_ref, drop_index, drop_ref
 from pennon.spark.statements.references import names_of_catalogs
 from pennon.spark.statements.session import catalogs_of, find_place, is_path
-from pennon.spark.statements.values import bound
+from pennon.spark.statements.values import bound, markers
 from pennon.spark.statements.words import Statement, chains, split_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STATEMENTS: Final[Mapping[tuple[str, ...], Parse]] = {
-    ("INSERT",): rows.insert,
+    ("INSERT",): inserts.insert,
     ("DELETE", "FROM"): rows.delete,
     ("UPDATE",): rows.update,
     ("MERGE",): rows.merge,
     ("TRUNCATE", "TABLE"): rows.truncate,
-    ("COPY", "INTO"): rows.copy_into,
+    ("COPY", "INTO"): copy_into,
     ("REPLACE", "TABLE"): tables.create_table,
-    ("REPLACE",): rows.replace_where,
+    ("REPLACE",): inserts.replace_where,
     ("CREATE", "TABLE"): tables.create_table,
     ("CREATE", "OR", "REPLACE", "TABLE"): tables.create_table,
     ("CREATE", "VIEW"): tables.create_view,
@@ -41,27 +44,27 @@ STATEMENTS: Final[Mapping[tuple[str, ...], Parse]] = {
     ("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"): tables.create_view,
     ("CREATE", "OR", "REPLACE", "TEMP", "VIEW"): tables.create_view,
     ("CREATE", "OR", "REPLACE", "GLOBAL"): tables.create_view,
-    ("CREATE", "NAMESPACE"): tables.create_namespace,
-    ("CREATE", "SCHEMA"): tables.create_namespace,
-    ("CREATE", "DATABASE"): tables.create_namespace,
+    ("CREATE", "NAMESPACE"): namespace_statements.create_namespace,
+    ("CREATE", "SCHEMA"): namespace_statements.create_namespace,
+    ("CREATE", "DATABASE"): namespace_statements.create_namespace,
     ("CREATE", "INDEX"): create_index,
     ("CREATE", "TAG"): create_ref,
     ("CREATE", "BRANCH"): create_ref,
     ("DROP", "TABLE"): tables.drop_table,
-    ("DROP", "NAMESPACE"): tables.drop_namespace,
-    ("DROP", "SCHEMA"): tables.drop_namespace,
-    ("DROP", "DATABASE"): tables.drop_namespace,
+    ("DROP", "NAMESPACE"): namespace_statements.drop_namespace,
+    ("DROP", "SCHEMA"): namespace_statements.drop_namespace,
+    ("DROP", "DATABASE"): namespace_statements.drop_namespace,
     ("DROP", "INDEX"): drop_index,
     ("DROP", "TAG"): drop_ref,
     ("DROP", "BRANCH"): drop_ref,
-    ("ALTER", "TABLE"): tables.alter_table,
+    ("ALTER", "TABLE"): alter_table,
     ("OPTIMIZE",): upkeep.optimize,
     ("VACUUM",): upkeep.vacuum,
     ("RESTORE",): upkeep.restore,
-    ("DESCRIBE",): upkeep.describe,
-    ("DESC",): upkeep.describe,
-    ("SHOW",): upkeep.show,
-    ("USE",): tables.use,
+    ("DESCRIBE",): shown_statements.describe,
+    ("DESC",): shown_statements.describe,
+    ("SHOW",): shown_statements.show,
+    ("USE",): namespace_statements.use,
 }
 """The first words of a statement, and the function that reads it; the longest ones that fit count."""
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
@@ -139,8 +142,6 @@ def _own(
     """Return the values of the parameters that a statement has, of several statements."""
     if not isinstance(given, Mapping):
         return None
-    from pennon.spark.statements.values import markers
-
     names = {name for name, _ in markers(statement)}
     return {key: value for key, value in given.items() if key in names}
 
@@ -150,7 +151,7 @@ def _own(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is done with a statement: a command, or a query of Spark's over views; neither: it is Spark's alone."""
+    """A statement that is read: a command, or a query of Spark's over views; neither: it is Spark's alone."""
 
     command: Command | None = None
     query: PreparedQuery | None = None
@@ -183,7 +184,7 @@ def parser_of(statement: Statement) -> Parse | None:
         if words[0] in ("UPDATE", "DELETE"):
             return _refused_with
     if words[0] == "FROM" and any(word.upper == "INSERT" for word in statement.words):
-        return rows.multi_insert
+        return inserts.multi_insert
     if words[0] == "EXPLAIN":
         return _explain_of
     for length in range(len(words), 0, -1):

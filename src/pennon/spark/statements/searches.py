@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlglot
 from sqlglot import exp
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pennon.scan.plan.row_search import RowSearch
     from pennon.scan.snapshot import Snapshot
 
+Search = TypeVar("Search", VectorSearch, TextSearch)
 _DEFAULT_ROWS: Final = 10
 _ALIASES: Final = {
     "search_query": "query",
@@ -261,9 +262,7 @@ def _text_search(call: TableCall) -> TextSearch:
     return _with_options(TextSearch(call.needs("query"), chosen), call)
 
 
-def _with_options(search: Any, call: TableCall) -> Any:
-    from dataclasses import replace
-
+def _with_options(search: Search, call: TableCall) -> Search:
     # A filter limits what is searched, unless prefilter is false: so there are as many rows as were asked for.
     prefilter = bool(call.given.get("prefilter", True))
     return replace(search, prefilter=prefilter, is_fast=bool(call.given.get("fast_search", False)))

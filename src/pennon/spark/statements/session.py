@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
+from pennon.catalog.directory import DirectoryCatalog
+from pennon.catalog.named import NamedTables
 from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.scan_task import open_snapshot
-from pennon.spark.statements.words import Name
+from pennon.spark.statements.words import Cursor, Name, Statement
 from pennon.spark.table.functions import read
 from pennon.spark.table.lance_table import LanceTable
 
@@ -311,8 +313,6 @@ class AttachedCatalog:
 
     @staticmethod
     def _parts(name: str | Sequence[str]) -> TableName:
-        from pennon.spark.statements.words import Cursor, Statement
-
         if not isinstance(name, str):
             return tuple(name)
         cursor = Cursor(Statement.of(name))
@@ -358,10 +358,8 @@ def attach(
 def _catalog(
     given: str | Catalog | Mapping[str, str], storage_options: Mapping[str, str] | None
 ) -> Catalog:
-    from pennon.catalog import DirectoryCatalog, NamedTables
-
     if isinstance(given, Mapping):
-        return NamedTables(dict(given))
+        return NamedTables(cast("Mapping[str | TableName, str]", given))
     if isinstance(given, str):
         return DirectoryCatalog(given, storage_options)
     if storage_options is not None:

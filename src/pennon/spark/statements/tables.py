@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pennon.errors import ArgumentError, NotFoundError
@@ -191,8 +191,6 @@ def _read_moment(spark: SparkSession, cursor: Cursor) -> datetime:
 
 def _moment_of(spark: SparkSession, expression: str) -> datetime:
     """Return the time that an expression of Spark is; a whole number is microseconds since 1970."""
-    from datetime import UTC, timedelta
-
     number = (
         expression if expression.isdecimal() else f"unix_micros(CAST({expression} AS TIMESTAMP))"
     )

@@ -60,7 +60,7 @@ def _text(value: str, name: str) -> str:
         raise ArgumentError(message) from None
 
 
-def _number(value: float | Decimal, name: str) -> str:
+def _number(value: Any, name: str) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return "double('NaN')"

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from pennon.errors import ArgumentError
 

@@ -32,7 +32,7 @@ _KEYS: Final = (_SIZE, _HALF, _LARGE, _ENCODING, *(f"lance.{hint}" for hint in _
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """How columns are stored: the properties of each, and ``others``, which are the table's own."""
+    """The properties of new columns, which say how they are stored, and ``others``, which are the table's own."""
 
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)

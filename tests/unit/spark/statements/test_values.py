@@ -99,7 +99,7 @@ def _is_hex(text: str) -> bool:
     return all(each in "0123456789abcdefABCDEF" for each in text)
 
 
-def test_markers_are_told_from_types_casts_and_paths() -> None:
+def test_parameter_markers_beside_types_casts_and_paths() -> None:
     text = "SELECT :a, b:c, d::int, CAST(e AS STRUCT<f:INT>) FROM t WHERE g = :h AND i > ? AND ':j' = `:k`"
     assert [name for name, _ in markers(Statement.of(text))] == ["a", "h", None]
 

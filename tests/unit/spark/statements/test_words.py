@@ -49,7 +49,7 @@ def test_words_of_an_open_string_name_or_comment_are_refused(text: str) -> None:
         cut_words(text)
 
 
-def test_semicolons_in_strings_names_and_comments_divide_nothing() -> None:
+def test_semicolons_in_strings_names_and_comments() -> None:
     text = " SELECT ';', `;` -- ;\n FROM a; /* ; */ ; DELETE FROM b ;"
     found = [each.text for each in split_statements(text)]
     assert found == ["SELECT ';', `;` -- ;\n FROM a", "DELETE FROM b"]
@@ -67,7 +67,7 @@ def test_keywords_in_case_and_parentheses_do_not_end_a_condition() -> None:
     assert cursor.is_done
 
 
-def test_quoted_names_and_texts_are_no_keywords() -> None:
+def test_keywords_in_quoted_names_and_texts() -> None:
     cursor = Cursor(Statement.of("`FROM` 'FROM' FROM"))
     assert not cursor.takes("FROM")
     assert cursor.identifier() == "FROM"

@@ -1,0 +1,115 @@
+"""The columns, conditions, limits and aggregates of SQL that go to the scan of a table, by ``explain=True``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import pennon
+import pennon.spark
+
+
+def plan(ask: Any, text: str, **values: Any) -> dict[str, str]:
+    """Return what ``explain=True`` says of each part."""
+    return {part: detail for part, _, detail in ask(text, explain=True, **values)}
+
+
+# --- what is pushed ---------------------------------------------------------------------------------
+
+
+def test_columns_filters_and_limits_go_to_the_scan(ask: Any) -> None:
+    ask(
+        "CREATE TABLE lake.times AS SELECT timestamp_seconds(1769800000 + 3600 * id) AS at FROM range(60)"
+    )
+    found = plan(ask, "SELECT id, part.x FROM items WHERE size > 3 AND upper(name) = 'A'")
+    assert found["table lake.items"] == "version 3; columns id, name, size, part.x; filter size > 3"
+    found = plan(ask, "SELECT id + 1 FROM items WHERE 4 < Size LIMIT 2 OFFSET 1")
+    assert found["table lake.items"] == "version 3; columns id, size; filter 4 < Size; limit 3"
+    found = plan(ask, "SELECT id FROM items WHERE name = :n", n="it's")
+    assert found["table lake.items"].endswith("filter name = CAST(X'69742773' AS STRING)")
+    found = plan(
+        ask,
+        "SELECT at FROM (SELECT at FROM times WHERE at >= '2026-01-31' AND at < TIMESTAMP '2026-02-01 12:00:00+01:00')",
+    )
+    assert found["table lake.times"].endswith(
+        "filter at >= '2026-01-31' AND at < CAST('2026-02-01 12:00:00+01:00' AS TIMESTAMP)"
+    )
+    found = plan(ask, "SELECT * FROM items WHERE name LIKE 'a%'")
+    assert found["table lake.items"] == "version 3; all columns; filter name LIKE 'a%'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM items ORDER BY id LIMIT 2",
+        "SELECT DISTINCT name FROM items LIMIT 2",
+        "SELECT explode(array(1, 2)) FROM items LIMIT 2",
+        "SELECT id FROM items WHERE rand() < 2 LIMIT 2",
+        "SELECT id FROM items TABLESAMPLE (100 PERCENT) WHERE id > 1",
+        "SELECT a.id FROM items b RIGHT JOIN items a ON a.id = b.id WHERE b.size IS NULL",
+        "SELECT a.id FROM items a FULL JOIN items b ON a.id = b.id AND a.id > 1 WHERE b.size = 1",
+        "SELECT id FROM items WHERE size = 1 OR rand() > 2",
+    ],
+)
+def test_filters_and_limits_that_would_change_rows_stay_in_spark(ask: Any, text: str) -> None:
+    found = plan(ask, text)["table lake.items"]
+    assert "filter" not in found
+    assert "limit" not in found
+
+
+def test_each_table_of_joins_and_subqueries_has_its_own_columns_and_filters(ask: Any) -> None:
+    lines = ask(
+        "SELECT a.name FROM items a LEFT JOIN items b ON a.id = b.id AND b.size = 2 "
+        "WHERE a.id > 4 AND EXISTS (SELECT 1 FROM items c WHERE c.id = a.id AND c.size < 9)",
+        explain=True,
+    )
+    assert [detail.partition("; ")[2] for part, _, detail in lines if part.startswith("table")] == [
+        "columns id, name; filter a.id > 4",
+        "columns id, size; filter b.size = 2",
+        "columns id, size; filter c.size < 9",
+    ]
+
+
+def test_aggregates_of_one_table_are_made_where_it_is_read(ask: Any) -> None:
+    text = (
+        "SELECT name AS n, count(*), max(size) AS m, sum(id) FROM items WHERE id > 2 GROUP BY name"
+    )
+    assert plan(ask, text)["aggregates"] == "the tasks that read the table aggregate"
+    assert sorted(ask(text)) == [("a", 3, 8, 18), ("b", 5, 9, 33)]
+    assert ask("SELECT count(*) FROM items") == [(10,)]
+    for other in (
+        "SELECT count(DISTINCT name) FROM items",
+        "SELECT count(*) FROM items HAVING count(*) > 1",
+    ):
+        assert "statement" in plan(ask, other)
+
+
+def test_columns_of_rows_stand_beside_all_columns(spark: SparkSession, ask: Any) -> None:
+    frame = pennon.spark.sql(spark, "SELECT *, _rowid, _fragid FROM items WHERE id = 7")
+    assert frame.columns == ["id", "name", "size", "part", "_rowid", "_fragid"]
+    assert [row[4:] for row in frame.collect()] == [((1 << 32) + 2, 1)]
+    assert ask("SELECT _rowaddr FROM items WHERE id = 5") == [(1 << 32,)]
+
+
+def test_views_of_a_query_are_gone_when_it_is_analysed(spark: SparkSession, ask: Any) -> None:
+    frame = pennon.spark.sql(spark, "SELECT i.id FROM items i JOIN items j ON i.id = j.id")
+    ask("DELETE FROM items WHERE id IN (SELECT id FROM items WHERE size = 2)")
+    assert spark.catalog.listTables() == []
+    assert frame.where("id > 0").count() == 12  # the version that it was analysed for
+
+
+def test_statement_that_sqlglot_cannot_parse_reads_tables_whole(ask: Any) -> None:
+    text = "SELECT q.id, d.id FROM items q INNER JOIN lake.items d APPROX NEAREST 1 BY DISTANCE abs(q.id - d.id)"
+    assert plan(ask, text)["table lake.items"] == "version 3; all columns"
+    assert len(ask(text)) == 10
+    assert ask("FROM items |> WHERE id = 3 |> SELECT name") == [("b",)]
+    assert len(ask("TABLE items")) == 10
+    assert ask("SELECT count(*) FROM (TABLE lake.items) t") == [(10,)]
+
+
+def test_braces_and_names_of_tables_in_texts_stay(ask: Any) -> None:
+    assert ask("SELECT '{items} lake.items' AS c, id FROM items WHERE id = 1") == [
+        ("{items} lake.items", 1)
+    ]

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as sf
-
-from pennon.spark.pyspark_classes import RELEASE
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -20,11 +16,12 @@ def placed_by_id(rows: DataFrame, partitions: int, column: str) -> DataFrame:
 
     Spark before 4.1 only places rows by the hash of a value, so each number is exchanged for one whose hash is right.
     """
-    if RELEASE >= (4, 1):
-        return rows.repartitionById(partitions, sf.col(column))
-    keys = sf.array(*map(sf.lit, keys_of_partitions(partitions)))
-    placed = rows.withColumn(_PLACED, sf.element_at(keys, sf.col(column).cast("int") + 1))
-    return placed.repartition(partitions, sf.col(_PLACED)).drop(_PLACED)
+    if hasattr(type(rows), "repartitionById"):
+        return rows.repartitionById(partitions, column)
+    keys = ", ".join(map(str, keys_of_partitions(partitions)))
+    name = column.replace("`", "``")
+    key = f"element_at(array({keys}), CAST(`{name}` AS INT) + 1) AS {_PLACED}"
+    return rows.selectExpr("*", key).repartition(partitions, _PLACED).drop(_PLACED)
 
 
 def keys_of_partitions(partitions: int) -> list[int]:

@@ -84,7 +84,7 @@ class HeldRows:
         return cls(sink.getvalue().to_pybytes())
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, whatever the batches have."""
+        """Yield the rows; those of the batches are passed over."""
         for _ in batches:
             pass
         yield from pa.ipc.open_stream(self.data)

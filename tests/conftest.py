@@ -99,6 +99,7 @@ THOROUGH = frozenset(
         "spark/test_stream_kills.py",
         "spark/test_stream_source.py",
         "spark/test_streams.py",
+        "spark/test_tpch.py",
         "spark/test_write_rules.py",
         "spark/test_write_schema.py",
         "unit/cli/test_main.py",

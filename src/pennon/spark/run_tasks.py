@@ -27,6 +27,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from pennon.spark.inference import planned
+from pennon.spark.placement import placed_by_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -182,7 +183,7 @@ def shuffled_blocks(
     """
     blocks = spark.range(0, count, 1, count).mapInArrow(RunBlocks(task), MESSAGES)
     placed = blocks.selectExpr("*", f"CAST(number div {per_target} AS int) AS {_TARGET}")
-    return placed.repartitionById(targets, _TARGET).sortWithinPartitions("number")
+    return placed_by_id(placed, targets, _TARGET).sortWithinPartitions("number")
 
 
 def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:

@@ -17,11 +17,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pat
 from pyspark.sql import types as st
-from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.maps import MARK, map_entries, map_storage_field
 from pennon.schema.version import Ability, FileVersion
+from pennon.spark.pyspark_classes import (
+    GeographyType,
+    GeometryType,
+    TimeType,
+    VariantType,
+    to_arrow,
+)
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -99,7 +105,7 @@ def spark_type(field: pa.Field, path: str) -> st.DataType:
         return st.ArrayType(element, arrow.value_field.nullable)
     if pat.is_struct(arrow):
         if _is_variant(field):
-            return st.VariantType()
+            return VariantType()
         children = (arrow.field(i) for i in range(arrow.num_fields))
         return st.StructType([_spark_field(c, f"{path}.{c.name}") for c in children])
     leaf = _LEAVES.get(arrow)
@@ -120,7 +126,7 @@ def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
     if pat.is_timestamp(arrow):
         return st.TimestampNTZType() if arrow.tz is None else st.TimestampType()
     if pat.is_time(arrow):
-        return st.TimeType(6)
+        return TimeType(6)
     if pat.is_duration(arrow):
         return st.DayTimeIntervalType()
     if pat.is_fixed_size_binary(arrow):
@@ -141,7 +147,7 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
 
 def _arrow_field(field: st.StructField, path: str) -> pa.Field:
     try:
-        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+        return pa.field(field.name, to_arrow(field.dataType), field.nullable)
     except Exception as error:
         message = f"column {path!r}: Spark cannot hand over {field.dataType.simpleString()}"
         raise UnsupportedError(message) from error
@@ -198,7 +204,7 @@ class _Stored:
             dimension = self.dimensions.pop(path, None)
             item = self.field(arrow.value_field.with_name("item"), said.elementType, path)
             arrow = pa.list_(item) if dimension is None else pa.list_(item, dimension)
-        elif isinstance(said, st.VariantType):
+        elif isinstance(said, VariantType):
             parts = [part.remove_metadata().with_nullable(True) for part in _fields_of(arrow)]  # noqa: FBT003
             arrow = pa.struct(parts)
             metadata = {MARK: VARIANT}
@@ -216,7 +222,7 @@ def _check_kept(said: st.DataType, path: str) -> None:
     remedy = None
     if isinstance(said, st.UserDefinedType):
         remedy = "write what it is made of (for ML vectors: vector_to_array)"
-    elif isinstance(said, (st.GeometryType, st.GeographyType)):
+    elif isinstance(said, (GeometryType, GeographyType)):
         remedy = "write its WKB: st_asbinary(column)"
     elif isinstance(said, st.StringType) and "collate" in said.simpleString():
         remedy = "a table keeps no collation: write it as string (collate UTF8_BINARY)"

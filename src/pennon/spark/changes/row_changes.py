@@ -33,6 +33,7 @@ from pennon.ops.rows.deletion_vectors import Removals
 from pennon.spark.changes.chosen_values import CLAUSE, table_values
 from pennon.spark.frames.scan import ADDRESS, parallelism_of
 from pennon.spark.names import quoted
+from pennon.spark.pyspark_classes import VariantType
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.task_errors import begun_anew, typed_errors
 from pennon.table.operations import Update, UpdateMode
@@ -135,7 +136,7 @@ def _has_no_hash(kind: st.DataType) -> bool:
         return any(_has_no_hash(field.dataType) for field in kind.fields)
     if isinstance(kind, st.ArrayType):
         return _has_no_hash(kind.elementType)
-    return isinstance(kind, (st.MapType, st.VariantType))
+    return isinstance(kind, (st.MapType, VariantType))
 
 
 def change_operation(task: ChangeTask, changed: Sequence[Changed]) -> Update:

@@ -18,13 +18,13 @@ from pyspark.sql import types as st
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import live_row_counts
 from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials, Way
-from pennon.spark.frames.scan import frame_of, numbers_of, parallelism_of, passing
+from pennon.spark.frames.scan import frame_of, local_frame, numbers_of, parallelism_of, passing
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.partitions import plan_partitions
 from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan
-from pennon.spark.types import arrow_schema
+from pennon.spark.types import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -154,7 +154,8 @@ def _count_of_manifest(
     spark: SparkSession, snapshot: Snapshot, measures: Sequence[Measure]
 ) -> DataFrame:
     rows = pa.array([sum(live_row_counts(snapshot))], pa.int64())
-    return spark.createDataFrame(pa.table([rows] * len(measures), [each.name for each in measures]))
+    table = pa.table([rows] * len(measures), [each.name for each in measures])
+    return local_frame(spark, table, spark_schema(table.schema))
 
 
 # --- in the tasks ---------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from pennon.scan.changes.feed import net_fragments
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.names import quoted
+from pennon.spark.pyspark_classes import VariantType
 from pennon.spark.source.options import ReadOptions
 from pennon.table.fragment import Fragment
 
@@ -114,4 +115,4 @@ def _has_map(kind: st.DataType) -> bool:
         return any(_has_map(field.dataType) for field in kind.fields)
     if isinstance(kind, st.ArrayType):
         return _has_map(kind.elementType)
-    return isinstance(kind, (st.MapType, st.VariantType))
+    return isinstance(kind, (st.MapType, VariantType))

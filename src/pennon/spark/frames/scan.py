@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.spark.frames import driver_reads
+from pennon.spark.pyspark_classes import RELEASE
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
 from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks, plan_partitions
@@ -15,7 +19,6 @@ from pennon.spark.source.scan_task import ReadTasks, TableScan, arrow_schema_of,
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import types as st
 
@@ -59,7 +62,32 @@ def frame_of(
 
 def local_frame(spark: SparkSession, rows: pa.Table, schema: st.StructType) -> DataFrame:
     """Return a DataFrame of rows that are at hand; PySpark takes no table of structs that has no chunk."""
-    return spark.createDataFrame(rows if rows.num_rows else [], schema)
+    if not rows.num_rows:
+        return spark.createDataFrame([], schema)
+    if RELEASE < (4, 0):
+        return spark.range(0, 1, 1, 1).mapInArrow(HeldRows.of(rows), schema)
+    return spark.createDataFrame(rows, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """Gives the rows that it holds, as bytes of Arrow's own: Spark 3.5 takes no table of Arrow."""
+
+    data: bytes
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> HeldRows:
+        """Return what holds some rows."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        return cls(sink.getvalue().to_pybytes())
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows; those of the batches are passed over."""
+        for _ in batches:
+            pass
+        yield from pa.ipc.open_stream(self.data)
 
 
 def passing(scan: TableScan, where: str | Predicate) -> TableScan:

@@ -34,6 +34,7 @@ from pennon.scan.search.fusion import Fusion
 from pennon.scan.search.vector_indices import find_index
 from pennon.spark.frames.scan import parallelism_of
 from pennon.spark.names import quoted
+from pennon.spark.placement import placed_by_id
 from pennon.spark.run_tasks import named
 from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks
 from pennon.spark.source.search_task import (
@@ -262,7 +263,7 @@ def _joined(
     schema = st.StructType([*fields, st.StructField(PART, st.IntegerType()), hits])
     search = SearchParts(parts, vector, arrow_schema(schema))
     spread = queries.withColumn(PART, sf.explode(_parts_of(vector, parts, parallelism.least)))
-    placed = spread.repartitionById(_most_parts(parts, parallelism.least), sf.col(PART))
+    placed = placed_by_id(spread, _most_parts(parts, parallelism.least), PART)
     return _grouped(placed.mapInArrow(search, schema), fields).mapInArrow(show, shown)
 
 

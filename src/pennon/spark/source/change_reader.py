@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError, NotFoundError
@@ -19,10 +18,12 @@ from pennon.scan.changes.feed import ChangeFeed, VersionChange
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ChangeRange, ReadOptions
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.types import arrow_schema
 from pennon.table.versions import list_versions, version_as_of
+
 
 @dataclass(frozen=True)
 class ChangePartition(ds.InputPartition):

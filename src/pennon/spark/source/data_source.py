@@ -30,11 +30,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
 from pennon.scan.changes.columns import change_columns
+from pennon.spark.pyspark_classes import ds, push_filters
 from pennon.spark.source.filters import condition_of
 from pennon.spark.source.options import (
     STREAM_WRITE_KEYS,
@@ -118,7 +118,7 @@ class PushedFilters:
     method and names the base class's function as its own.
     """
 
-    __func__ = staticmethod(ds.DataSourceReader.pushFilters)
+    __func__ = staticmethod(push_filters())
 
     def __init__(self, reader: LanceReader) -> None:
         self._reader = reader

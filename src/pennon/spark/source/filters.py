@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
-from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.expr.tree import Call, Column, Expression, Literal, is_among
+from pennon.spark.pyspark_classes import ds, to_arrow
 
 _COMPARABLE = (
     st.BooleanType,
@@ -120,4 +119,4 @@ def _literal(value: object, kind: st.DataType) -> Literal | None:
 
 
 def _arrow_type(kind: st.DataType) -> pa.DataType:
-    return to_arrow_type(kind, timezone="UTC")
+    return to_arrow(kind)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.scan.changes.stream import NO_LIMITS, Position
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.stream_source import (
     LanceStreamReader,
     Offset,

@@ -16,13 +16,13 @@ from uuid import UUID
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError, CommitError, LanceError, MatchError
 from pennon.io import open_store
 from pennon.ops.compact.levels import compact_level
 from pennon.ops.write import WriteMode
+from pennon.spark.pyspark_classes import check_release, ds
 from pennon.spark.source.options import (
     STREAM_READ_KEYS,
     WriteOptions,
@@ -95,6 +95,11 @@ def stream_writer(
 
     ``overwrite``: the query has the output mode ``complete``.
     """
+    check_release(
+        (4, 1),
+        'writeStream.format("lance")',
+        "call pennon.spark.write in foreachBatch, or upsert_batches",
+    )
     parsed = SinkOptions.parse(options)
     if parsed.keys:
         if overwrite:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.core.cached_property import cached_property
@@ -32,6 +31,7 @@ from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.change_reader import ChangePartition, first_since, read_changes
 from pennon.spark.source.options import (
     STREAM_WRITE_KEYS,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
-from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
+from pennon.spark.pyspark_classes import AnalyzeArgument, AnalyzeResult, check_release
 from pennon.spark.source import listings
 from pennon.spark.source.change_reader import plan_changes, read_changes
 from pennon.spark.source.data_source import shown_schema
@@ -55,6 +55,9 @@ def register(spark: SparkSession, storage_options: Mapping[str, str] | None = No
     >>> spark.sql(f"SELECT version FROM lance_versions('{path}')").collect()
     [Row(version=1)]
     """
+    check_release(
+        (4, 0), "pennon.spark.register", "LanceTable has versions(), history(), changes()"
+    )
     options = dict(storage_options or {})
     for name, (rows_of, schema) in LISTINGS.items():
         handler: Any = sf.udtf(_listing(rows_of, options), returnType=schema, useArrow=False)

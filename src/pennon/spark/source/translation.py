@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 import sqlglot
-from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
 from sqlglot import exp
 
 from pennon.expr.tree import Call, Expression
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.filters import condition_of
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
@@ -87,7 +87,8 @@ class Translation:
             is_plain = values and None not in values and not tree.args.get("query")
             return ds.In(path, tuple(values)) if is_plain else None
         if isinstance(tree, exp.Like):
-            return self._like(tree, path)
+            leaf = self._like(tree, path)
+            return ds.Not(leaf) if leaf is not None and tree.args.get("negate") else leaf
         kind = _COMPARISONS.get(type(tree))
         value = None if kind is None else self._value(tree.expression, path)
         if kind is None or value is None:

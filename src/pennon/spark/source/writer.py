@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.run_tasks import Task
 from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
 from pennon.scan.predicate import Predicate
+from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.conditions import system_columns_named
 from pennon.spark.source.options import WriteOptions
 from pennon.spark.source.replaced_rows import (

@@ -158,13 +158,11 @@ def _plan_of_changes(
             if isinstance(sequence_by, str) and sequence_by in now.manifest.schema.names
             else None,
         )
-    if kind == 2:  # noqa: PLR2004 - the field's own name of the kind
+    if kind == 2:
         return lambda now: merge_of_type_2(
             now, events, frame_of(table.spark, now, ReadOptions(table.uri))
         )
-    message = (
-        f"storedAsScdType is 1 (the last state of each key) or 2 (all states), not {kind!r}"
-    )
+    message = f"storedAsScdType is 1 (the last state of each key) or 2 (all states), not {kind!r}"
     raise ArgumentError(message)
 
 

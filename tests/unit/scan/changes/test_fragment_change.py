@@ -85,7 +85,9 @@ def test_rows_updated_from_many_fragments_to_many_are_found_in_each_part(tmp_pat
     read = [
         batch for part in change.parts(1) for batch in pickle.loads(pickle.dumps(part)).batches()
     ]
-    kinds = pa.Table.from_batches(read).group_by("_change_type").aggregate([("k", "count_distinct")])
+    kinds = (
+        pa.Table.from_batches(read).group_by("_change_type").aggregate([("k", "count_distinct")])
+    )
     assert dict(zip(*(column.to_pylist() for column in kinds.columns), strict=True)) == {
         "update_preimage": count,
         "update_postimage": count,

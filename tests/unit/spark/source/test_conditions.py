@@ -49,6 +49,9 @@ def translated(text: str, alias: str | None = None) -> Predicate | None:
         ("day > '2026-01-02'", [2, 3]),
         ("is_open = true", [0, 3]),
         ("t.id = 1", [0]),
+        ("name LIKE 'a%'", [0]),
+        ("name NOT LIKE 'a%'", [1, 3]),
+        ("NOT name LIKE '%b%'", [0, 3]),
     ],
 )
 def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[int]) -> None:
@@ -69,7 +72,9 @@ def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[i
         "id = small",
         "id + 1 = 2",
         "upper(name) = 'A'",
-        "name LIKE 'a%'",
+        "name LIKE 'a_'",
+        "name NOT LIKE 'a%b'",
+        "name NOT LIKE 'a%' ESCAPE '/'",
         "name = 'a\\'b'",
         "name = 'b'''",  # two literals side by side: b
         "id = 1 -- comment",

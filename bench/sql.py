@@ -1,0 +1,318 @@
+"""``make bench-sql``: queries by `pennon.spark.sql` over Lance beside those of ``spark.sql`` over Parquet.
+
+The 22 queries of TPC-H (`tpch_tables.py`, ``tpch/``) and 43 over one wide table (`hits.py`, ``hits.sql``) run in one session,
+each over Parquet and over Lance in turns, and must find the same rows.  A ratio is Parquet's median over
+ours: above 1 we are quicker.  Last, queries of one column run beside `pennon.spark.read` of that column.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self, TypeAlias
+
+import pyarrow as pa
+from hits import columns
+from machine import describe_machine
+from measure import save_results
+from page import heads, row
+from pyspark.sql import DataFrame, SparkSession
+from report import mean
+from rich.console import Console
+from spark_side import CONF, QUICK_SOCKETS
+from sql_rows import Answer, difference, is_ordered
+from sql_tables import HITS, Folder, Query, hits_queries, tpch_queries
+
+import pennon.spark
+
+RESULTS: Final = Path(__file__).parent / "results" / "sql.json"
+OURS, PARQUET, READ = "pennon", "parquet", "read"
+Work: TypeAlias = Callable[[], pa.Table | None]
+COLUMNS: Final = ("width", "user_id", "url")
+"""The columns of the wide table that are read alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How large the tables are, and how many turns each query has, after some that are not counted."""
+
+    scale: float
+    rows: int
+    turns: int
+    uncounted: int
+    column_turns: int
+
+
+QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7), Effort(1, 1_000_000, 5, 2, 21)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One query: its rows, and the seconds of each turn of each side."""
+
+    what: str
+    rows: int
+    seconds: Mapping[str, Sequence[float]]
+
+    def median(self, side: str) -> float:
+        """Return the middle value of a side."""
+        return statistics.median(self.seconds[side])
+
+    @property
+    def other(self) -> str:
+        """Return beside whom we were measured."""
+        return next(side for side in self.seconds if side != OURS)
+
+    @property
+    def group(self) -> str:
+        """Return the first word of its name."""
+        return self.what.partition(" ")[0]
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times the other's median is ours."""
+        return self.median(self.other) / self.median(OURS)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a run found; ``sizes``: the megabytes of each database in each format."""
+
+    machine: str
+    scale: float
+    rows: int
+    turns: int
+    sizes: Mapping[str, float]
+    measures: Sequence[Measure]
+    differences: Mapping[str, str]
+    """What differs, of the queries whose rows are not the same."""
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read what `save_results` wrote."""
+        saved = json.loads(RESULTS.read_text())
+        saved["measures"] = [Measure(**each) for each in saved["measures"]]
+        return cls(**saved)
+
+
+@contextmanager
+def session(folder: Path) -> Iterator[SparkSession]:
+    """Give a session of two cores."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("bench-sql")
+    conf = {**CONF, **QUICK_SOCKETS, "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def works_of(spark: SparkSession, query: Query) -> dict[str, Work]:
+    """Return how each side runs a query, to its last row."""
+    given = dict(query.parameters)
+    return {
+        OURS: lambda: pennon.spark.sql(spark, query.text, given or None).toArrow(),
+        PARQUET: lambda: spark.sql(query.text, given or None).toArrow(),
+    }
+
+
+def works_of_column(spark: SparkSession, folder: Folder, column: str) -> dict[str, Work]:
+    """Return how one column is read to its end by a query, and by `pennon.spark.read`."""
+    path = str(folder.lance(HITS, "hits"))
+
+    def finish(rows: DataFrame) -> None:
+        rows.write.format("noop").mode("overwrite").save()
+
+    text = f"SELECT {column} FROM {HITS}.hits"
+    return {
+        OURS: lambda: finish(pennon.spark.sql(spark, text)),
+        READ: lambda: finish(pennon.spark.read(spark, path, [column])),
+    }
+
+
+def take_turns(
+    spark: SparkSession, works: Mapping[str, Work], turns: int, uncounted: int
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Run each work so many times; return the seconds of each turn that counts, and the last results.
+
+    Who begins changes with every turn.
+    """
+    sides = list(works)
+    seconds: dict[str, list[float]] = {side: [] for side in sides}
+    found: dict[str, Any] = {}
+    for number in range(uncounted + turns):
+        for side in sides if number % 2 else sides[::-1]:
+            spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001 - no other way to ask the JVM
+            began = time.perf_counter()
+            found[side] = works[side]()
+            if number >= uncounted:
+                seconds[side].append(time.perf_counter() - began)
+    return seconds, found
+
+
+def measure_all(options: argparse.Namespace, console: Console) -> Results:
+    """Measure what was chosen, and print each query when it is done."""
+    effort = QUICK if options.quick else FULL
+    scale, rows = options.scale or effort.scale, options.rows or effort.rows
+    turns = options.turns or effort.turns
+    tpch, hits = chosen(tpch_queries(scale), options.query), chosen(hits_queries(), options.query)
+    alone = [each for each in COLUMNS if is_chosen(f"column {each}", options.query)]
+    measures: list[Measure] = []
+    differences: dict[str, str] = {}
+    with a_folder(options.folder) as root, session(root) as spark:
+        folder = Folder(root)
+        if tpch:
+            folder.make_tpch(spark, scale)
+        if hits or alone:
+            folder.make_hits(spark, rows)
+        sizes = {f"{database}, {form}": size / 1e6 for form, database, size in folder.sizes()}
+        for query in (*tpch, *hits):
+            seconds, found = take_turns(spark, works_of(spark, query), turns, effort.uncounted)
+            ours, theirs = (Answer.of_table(found[side]) for side in (OURS, PARQUET))
+            measures.append(Measure(query.name, len(ours.rows), seconds))
+            differs = difference(ours, theirs, ordered=is_ordered(query.text))
+            if differs:
+                differences[query.name] = differs
+            console.print(line_of(measures[-1]), differs)
+        for column in alone:
+            works = works_of_column(spark, folder, column)
+            seconds, _ = take_turns(spark, works, effort.column_turns, effort.uncounted)
+            measures.append(Measure(f"column {column}", rows, seconds))
+            console.print(line_of(measures[-1]))
+    machine = f"{describe_machine('pyspark', 'pyarrow')} Load average {os.getloadavg()[2]:.1f}."
+    results = Results(machine, scale, rows, turns, sizes, measures, differences)
+    save_results(results, RESULTS)
+    return results
+
+
+def line_of(each: Measure) -> str:
+    """Return a measure in a line."""
+    other = each.other
+    return f"{each.what:10} {each.rows:8} rows, {each.median(OURS):.3f} s, {other} {each.median(other):.3f} s: {each.ratio:.2f}"
+
+
+@contextmanager
+def a_folder(path: Path | None) -> Iterator[Path]:
+    """Give the folder that was named, whose tables stay, or one that is gone afterwards."""
+    if path is not None:
+        path.mkdir(parents=True, exist_ok=True)
+        yield path.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="pennon-bench-sql-") as made:
+        yield Path(made)
+
+
+def is_chosen(name: str, words: Sequence[str] | None) -> bool:
+    """Return whether a query was named, by its group or in full, or none was."""
+    return not words or any(name in (word, f"{word} {name.split()[1]}") for word in words)
+
+
+def chosen(queries: Sequence[Query], words: Sequence[str] | None) -> list[Query]:
+    """Return the queries that were named."""
+    return [each for each in queries if is_chosen(each.name, words)]
+
+
+# --- what was found ---------------------------------------------------------------------------------
+
+
+def groups_of(results: Results) -> dict[str, list[Measure]]:
+    """Return the measures of each group."""
+    groups: dict[str, list[Measure]] = {}
+    for each in results.measures:
+        groups.setdefault(each.group, []).append(each)
+    return groups
+
+
+def summary(results: Results) -> Iterator[str]:
+    """Yield the geometric mean of each group, the least ratio, and the queries whose ratio is below 1."""
+    yield from heads("queries", "beside", "geometric mean", "least", "below 1")
+    for group, measures in groups_of(results).items():
+        ratios = [each.ratio for each in measures]
+        slower = [each.what.partition(" ")[2] for each in measures if each.ratio < 1]
+        names = f"{len(slower)}: {', '.join(slower)}" if slower else "none"
+        yield row(
+            f"{group}, {len(measures)}",
+            measures[0].other,
+            f"**{mean(ratios):.2f}**",
+            f"{min(ratios):.2f}",
+            names,
+        )
+
+
+def details(results: Results) -> Iterator[str]:
+    """Yield the times and the ratio of each query."""
+    yield from heads("query", "rows", "pennon, s", "other, s", "ratio")
+    for each in results.measures:
+        times = (f"{each.median(side):.3f}" for side in (OURS, each.other))
+        yield row(each.what, f"{each.rows:,}", *times, f"{each.ratio:.2f}")
+
+
+PAGE = """\
+# SQL on Spark
+
+Written by `make bench-sql ARGS="--markdown bench/tables/sql.md"`, all of it from one run. {machine}
+
+*tpch* are the 22 queries of TPC-H at scale {scale:g}, over tables of the specification's shapes that `bench/tpch_tables.py` makes;
+*hits* are 43 queries of ClickBench's kinds over one table of {rows:,} rows and {columns} columns (`bench/hits.py`). Each query runs by
+`spark.sql` over Parquet (snappy) and by `pennon.spark.sql` over Lance (version 2.1), in one session of two cores, in turns, until its
+last row is an Arrow table here; both find the same rows. *column* reads one column of the wide table to its end, by
+`pennon.spark.sql` and by `pennon.spark.read`. Times are medians of {turns} turns. A ratio is the other's time over that
+of `pennon.spark.sql`: **above 1 Pennon is quicker.**
+
+"""
+
+
+def page_of(results: Results) -> str:
+    """Return the page."""
+    facts = {key: getattr(results, key) for key in ("machine", "scale", "rows", "turns")}
+    lines = [PAGE.format(**facts, columns=len(columns()))]
+    lines += [*summary(results), ""]
+    lines += [f"- {name}: the rows differ: {text}" for name, text in results.differences.items()]
+    sizes = ", ".join(f"{name}: {size:,.0f} MB" for name, size in results.sizes.items())
+    lines += [f"Files: {sizes}.\n", "## Each query\n", *details(results)]
+    return "\n".join(lines) + "\n"
+
+
+def choices() -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="scale 0.1, 100,000 rows, few turns")
+    parser.add_argument("--scale", type=float, help="the scale factor of TPC-H")
+    parser.add_argument("--rows", type=int, help="rows of the wide table")
+    parser.add_argument("--turns", type=int, help="so many turns of each query")
+    text = "only these: tpch, hits, column, 'tpch 9', 'hits 21', 'column url'"
+    parser.add_argument("--query", action="append", help=text)
+    text = "where tables are made and stay, for further runs of the same sizes"
+    parser.add_argument("--folder", type=Path, help=text)
+    parser.add_argument("--markdown", type=Path, help="write what was found as a page")
+    parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure, print, and leave the numbers in ``bench/results/sql.json``; 1 if rows differ."""
+    options = choices()
+    console = Console(highlight=False, width=160)
+    results = Results.load() if options.last else measure_all(options, console)
+    console.print("\n".join(summary(results)), markup=False)
+    if options.markdown:
+        options.markdown.write_text(page_of(results))
+    for name, text in results.differences.items():
+        console.print(f"{name}: the rows differ: {text}", markup=False)
+    return 1 if results.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -167,8 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for count in chosen.rows:
         with a_folder() as folder:
             sink, write = sink_and_write(spark, folder, count)
-            cells = (f"{sink:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
-            print(row(f"{count:,}", *cells), flush=True)
+            shown = (f"{sink:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
+            print(row(f"{count:,}", *shown), flush=True)
     spark.stop()
     print()
     print("\n".join(heads("batch", "versions", "seconds", "requests", "peak memory, MB")))

@@ -130,7 +130,7 @@ def test_change_feed_of_blobs_has_their_bytes(spark: SparkSession, tmp_path: Pat
     values = [b"a" * 10, None, b"c" * 200_000, b""]
     blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
     rows = pa.table([range(4), values], schema=pa.schema([pa.field("id", pa.int64()), blob]))
-    kept = {"data_storage_version": "2.1", "enable_stable_row_ids": True}
+    kept: dict[str, Any] = {"data_storage_version": "2.1", "enable_stable_row_ids": True}
     ds = pennon.write_dataset(rows, path, max_rows_per_file=3, **kept)
     ds.update({"id": "id + 10"}, where="id = 2")
     ds.delete("id = 0")
@@ -167,7 +167,7 @@ def test_change_feed_of_a_table_with_files_in_several_base_paths(
         pennon.DatasetBasePath(str(tmp_path / "two"), name="two", is_dataset_root=True, id=7),
     ]
     rows = pa.table({"id": range(6), "x": range(6)})
-    cut = {"max_rows_per_file": 2, "enable_stable_row_ids": True}
+    cut: dict[str, Any] = {"max_rows_per_file": 2, "enable_stable_row_ids": True}
     pennon.write_dataset(rows, path, initial_bases=bases, target_bases=["one", "two"], **cut)
     ds = pennon.dataset(path)
     ds.update({"x": "x * 10"}, where="id % 2 = 0")

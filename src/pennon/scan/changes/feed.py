@@ -161,7 +161,7 @@ class VersionChange:
     def parts(
         self, most_bytes: int, fragments: tuple[FragmentChange, ...] | None = None
     ) -> Iterator[VersionChange]:
-        """Yield the changes in parts of at most ``most_bytes`` of files, each of which may be read by itself.
+        """Yield the changes in parts that tasks read by themselves, each of at most ``most_bytes`` of files.
 
         A part has neighbouring fragments, and knows those that its rows may have moved to or come from.  ``fragments``
         are some of the fragments that differ, or None for all.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.spark.names import quoted
-from pennon.spark.place import place_of
 from pennon.spark.stream_query import query_of
 from pennon.spark.table.functions import write
 from pennon.spark.table.lance_table import LanceTable
+from pennon.spark.table_place import place_of
 from pennon.table.versions import read_newest_if_any
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.history import HistoryEntry
 from pennon.spark.names import check_new_names
-from pennon.spark.place import place_of
 from pennon.spark.source.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.table.column_properties import ColumnShape
+from pennon.spark.table_place import place_of
 from pennon.spark.types import lance_schema
 from pennon.table.commit.options import CommitPolicy
 from pennon.table.operations import Overwrite

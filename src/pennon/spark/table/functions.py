@@ -21,7 +21,6 @@ from pennon.spark.changes.partial_overwrite import overwrite_keys, overwrite_whe
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
 from pennon.spark.moments import moment_in
-from pennon.spark.place import place_of
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.session import is_case_sensitive, merges_schemas
 from pennon.spark.source.conditions import Condition
@@ -35,6 +34,7 @@ from pennon.spark.source.row_write import TableWrite, commit_fragments
 from pennon.spark.source.scan_task import snapshot_of
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.stream_query import pass_over
+from pennon.spark.table_place import place_of
 from pennon.table.fragment import Fragment
 from pennon.table.transaction import app_version
 from pennon.table.versions import read_newest_if_any

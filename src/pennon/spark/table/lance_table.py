@@ -23,7 +23,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
-from pennon.spark.place import place_of
 from pennon.spark.source.conditions import (
     check_flag,
     check_kind,
@@ -43,6 +42,7 @@ from pennon.spark.table.ref_methods import RefMethods
 from pennon.spark.table.row_methods import RowMethods
 from pennon.spark.table.search_methods import SearchMethods
 from pennon.spark.table.upkeep_methods import UpkeepMethods, file_sizes
+from pennon.spark.table_place import place_of
 from pennon.table.versions import read_manifest, read_newest_if_any, version_as_of
 
 _PARQUET = re.compile(r"parquet\.`(.+)`", re.IGNORECASE)

@@ -15,8 +15,8 @@ from pennon.ops.versions.replace_by_clone import plan_replacing_copy, replace_by
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.spark.history import HistoryEntry
-from pennon.spark.place import place_of
 from pennon.spark.run_tasks import Progress, run_tasks
+from pennon.spark.table_place import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

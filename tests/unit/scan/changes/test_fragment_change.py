@@ -23,7 +23,7 @@ def _versions(table: pennon.LanceDataset, begin: int) -> list[VersionChange]:
     return list(ChangeFeed(snapshot, begin, table.version, snapshot.manifest.schema).versions())
 
 
-def test_moves_meet_fragments_whose_row_ids_overlap() -> None:
+def test_moves_meet_fragments_with_overlapping_row_ids() -> None:
     lost = [FragmentChange(_fragment(n, 100 * n, 100), None) for n in range(4)]
     gained = [
         FragmentChange(None, _fragment(10, 250, 10)),
@@ -45,7 +45,7 @@ def test_moves_of_fragments_without_known_row_ids_meet_all() -> None:
     assert Moves((unknown, gained)).meeting([unknown]) == (gained,)
 
 
-def test_moves_do_not_meet_fragments_whose_rows_were_updated_in_place() -> None:
+def test_moves_do_not_meet_fragments_with_rows_updated_in_place() -> None:
     same = _fragment(1, 0, 100)
     in_place = FragmentChange(same, same, frozenset({0}))  # type: ignore[arg-type]
     gained = FragmentChange(None, _fragment(2, 7, 5))

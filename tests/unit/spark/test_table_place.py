@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pennon.io import open_store
-from pennon.spark.place import place_of, s3_options
+from pennon.spark.table_place import place_of, s3_options
 
 KEYS = {
     "spark.hadoop.fs.s3a.access.key": "id",

@@ -69,7 +69,10 @@ def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[i
         "id = small",
         "id + 1 = 2",
         "upper(name) = 'A'",
-        "name LIKE 'a%'",
+        "name LIKE 'a_'",
+        "name LIKE 'a%b'",
+        "name LIKE '%'",
+        "name LIKE 'a' ESCAPE '/'",
         "name = 'a\\'b'",
         "name = 'b'''",  # two literals side by side: b
         "id = 1 -- comment",

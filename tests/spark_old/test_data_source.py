@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import pennon
 import pennon.spark
+from pennon.errors import UnsupportedError
 from pennon.spark.pyspark_classes import RELEASE
 
 HAS_SOURCES = RELEASE >= (4, 0)
@@ -69,5 +70,5 @@ def test_table_functions_are_registered_in_4_0_and_refused_in_3_5(
         assert spark.sql(f"SELECT count(*) FROM lance_fragments('{uri}')").collect()[0][0] == 2
         assert spark.sql(f"SELECT count(*) FROM lance_at('{uri}', 1)").collect()[0][0] == 100
     else:
-        with pytest.raises(pennon.UnsupportedError, match=r"needs Spark 4\.0; this is Spark 3\.5"):
+        with pytest.raises(UnsupportedError, match=r"needs Spark 4\.0; this is Spark 3\.5"):
             pennon.spark.register(spark)

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import pennon.spark
+from pennon.errors import NotFoundError
 from tests.spark.tpch import faults, tables
 
 
@@ -43,7 +44,7 @@ def test_statements_change_and_show_tables(spark: SparkSession, tmp_path: Path) 
         assert len(ask("DESCRIBE HISTORY lake.t")) >= 7
         assert ask("SELECT count(*) FROM lance_changes('lake.t', 1, 2)") == [[20]]
         ask("DROP TABLE lake.u")
-        with pytest.raises(pennon.NotFoundError):
+        with pytest.raises(NotFoundError):
             ask("SELECT * FROM lake.u")
     finally:
         catalog.detach()

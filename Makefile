@@ -39,6 +39,10 @@ old-oracles: oracle
 engines: setup
 	@scripts/setup.sh engines
 
+.PHONY: old-sparks
+old-sparks: setup
+	@scripts/setup.sh old-sparks
+
 .PHONY: demo
 demo: setup ## real flights through Spark into Lance tables: write, query, append, read old versions
 	@$(PY) demo/flights.py
@@ -75,6 +79,13 @@ asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants
 .PHONY: stream-attack
 stream-attack: oracle ## streams that fail at every step of a batch and are run again, 200 times (ATTACKS=20)
 	@PENNON_STREAM_ATTACKS=$(or $(ATTACKS),200) $(PYTEST) --timeout 7200 -m slow tests/spark/test_stream_kills.py
+
+.PHONY: spark-old
+spark-old: old-sparks ## Pennon in Spark 4.0 and 3.5, each in an environment of its own (ARGS="-k sql")
+	@for release in 4.0 3.5; do \
+		python=$(CURDIR)/.venv-spark-$$release/bin/python; \
+		PYSPARK_PYTHON=$$python $$python -m pytest tests/spark_old $(ARGS) || exit 1; \
+	done
 
 .PHONY: lint
 lint: setup ## ruff, mypy, import contracts, spelling, and no address in any file
@@ -121,6 +132,10 @@ bench-spark-memory: setup ## the memory of a merge on Spark, by the rows of the 
 bench-streams: setup ## a batch of a stream by the fragments of its tables, and a stream that lags (ARGS="--versions 1000")
 	@$(PY) bench/streams.py $(ARGS)
 
+.PHONY: bench-sql
+bench-sql: setup ## TPC-H and a wide table by pennon.spark.sql, beside spark.sql over Parquet (QUICK=1; ARGS="--scale 0.1")
+	@$(PY) bench/sql.py $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: bench-search
 bench-search: setup ## indices and searches beside pylance and FAISS (QUICK=1; ARGS="--group vectors-100k")
 	@$(PY) bench/search.py $(if $(QUICK),--quick) $(ARGS)
@@ -144,7 +159,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,7 @@
 #   scripts/setup.sh oracle    .venv-oracle-0.19.2 and -1.0.4: old pylances that the tests compare with
 #   scripts/setup.sh old-oracles    .venv-oracle-0.7.5 to -8.0.1: those that the slow tests compare with
 #   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
+#   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -142,6 +143,13 @@ ensure_pennon() {
     echo "$key" >.venv/.stamp-pennon
 }
 
+# Installed as in .venv, editable, without another build of the kernels.
+link_pennon() {
+    for each in .venv/lib/python*/site-packages/*pennon*; do
+        cp -R "$each" "$(echo "$1"/lib/python*/site-packages)/"
+    done
+}
+
 # A kernel deleted by hand (or by `make clean`) is built again, whatever the stamp says.
 # Beside the sources there is the module that all of them share.
 has_built_kernels() {
@@ -172,11 +180,15 @@ case "${1:-all}" in
     engines)
         ensure_system
         ensure_venv .venv-engines requirements/engines.lock
-        # Installed as in .venv, editable, without another build of the kernels.
-        for each in .venv/lib/python*/site-packages/*pennon*; do
-            cp -R "$each" "$(echo .venv-engines/lib/python*/site-packages)/"
+        link_pennon .venv-engines
+        ;;
+    old-sparks)
+        ensure_system
+        for release in 4.0 3.5; do
+            ensure_venv ".venv-spark-$release" "requirements/spark-$release.lock"
+            link_pennon ".venv-spark-$release"
         done
         ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, old-sparks or protos" ;;
 esac

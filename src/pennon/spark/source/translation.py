@@ -62,7 +62,7 @@ class Translation:
             return self._call("NOT", [tree.this])
         if isinstance(tree, (exp.And, exp.Or)):
             return self._call(type(tree).__name__.upper(), [tree.this, tree.expression])
-        if isinstance(tree, exp.Between):
+        if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
             low, high = tree.args["low"], tree.args["high"]
             return self._call(
                 "AND",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from pennon.spark.source.scan_task import open_snapshot
 from pennon.spark.statements.words import Cursor, Name, Statement
 from pennon.spark.table.functions import read
 from pennon.spark.table.lance_table import LanceTable
+from pennon.spark.table_place import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -133,13 +134,20 @@ def find_place(spark: SparkSession, name: Name) -> Place | None:
     The name of a tag or a branch may stand behind it: ``t.tag_x``, ``t.branch_x``.
     """
     if is_path(name.parts):
-        return Place(str(name), TableEntry((), name.parts[1]))
+        return Place(str(name), _in_session(spark, TableEntry((), name.parts[1])))
     catalogs = catalogs_of(spark)
     for attached, inner, is_chosen in places_of(catalogs, name.parts):
         entry = _described(spark, attached, inner, any_case=is_chosen)
         if entry is not None:
-            return Place(".".join((attached.name, *entry.name)), entry, attached)
+            title = ".".join((attached.name, *entry.name))
+            return Place(title, _in_session(spark, entry), attached)
     return _place_of_ref(spark, name)
+
+
+def _in_session(spark: SparkSession, entry: TableEntry) -> TableEntry:
+    """Return an entry with its location as the session means it, and the session's credentials."""
+    location, options = place_of(spark, entry.location, entry.storage_options)
+    return replace(entry, location=location, storage_options=options)
 
 
 def _place_of_ref(spark: SparkSession, name: Name) -> Place | None:
@@ -346,7 +354,7 @@ def attach(
     if not name.isidentifier():
         message = f"the name of a catalog is a word of letters, digits and _, not {name!r}"
         raise ArgumentError(message)
-    attached = Attached(name, _catalog(root_or_catalog, storage_options), fresh, views)
+    attached = Attached(name, _catalog(spark, root_or_catalog, storage_options), fresh, views)
     catalogs = catalogs_of(spark)
     old = catalogs.attached.get(name)
     catalogs.attached[name] = attached
@@ -356,12 +364,14 @@ def attach(
 
 
 def _catalog(
-    given: str | Catalog | Mapping[str, str], storage_options: Mapping[str, str] | None
+    spark: SparkSession,
+    given: str | Catalog | Mapping[str, str],
+    storage_options: Mapping[str, str] | None,
 ) -> Catalog:
     if isinstance(given, Mapping):
         return NamedTables(cast("Mapping[str | TableName, str]", given))
     if isinstance(given, str):
-        return DirectoryCatalog(given, storage_options)
+        return DirectoryCatalog(*place_of(spark, given, storage_options))
     if storage_options is not None:
         message = "storage_options are for a folder; a catalog has its own"
         raise ArgumentError(message)

@@ -167,6 +167,9 @@ class Binder:
         return Call(name, comparable(left, right), pa.bool_())
 
     def _between(self, node: exp.Between) -> Expression:
+        if node.args.get("symmetric"):
+            message = "BETWEEN SYMMETRIC is not supported: BETWEEN takes the lower bound first"
+            raise ArgumentError(message)
         values = self.bind(node.this)
         low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
         both = self.compare(">=", values, low), self.compare("<=", values, high)

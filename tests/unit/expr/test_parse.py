@@ -82,6 +82,7 @@ def test_filter_syntax_beyond_pylance(text: str, expected: list[int]) -> None:
         ("lower(i64) = 'a'", "lower does not take"),
         ("lower(s, s) = 'a'", "does not take 2 arguments"),
         ("d = '2020-13-01'", "no date32"),
+        ("i BETWEEN SYMMETRIC 3 AND 1", "the lower bound first"),
         ("cast(s as nonsense) = 1", "is not supported|no type|not SQL"),
         ("__import__('os')", "no function"),
         ("timestamp '2020-01-01' - date '0001-01-01' is null", "out of bounds"),

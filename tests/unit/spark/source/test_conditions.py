@@ -89,6 +89,7 @@ def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[i
         "day > '2026-1-2'",
         "price > 1e3",
         "id IN (SELECT 1)",
+        "id BETWEEN SYMMETRIC 3 AND 1",
         "nope = 1",
         "id =",
         "id = 1 OR rand() > 0.5",

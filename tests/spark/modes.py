@@ -80,6 +80,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "named": named(spark, str(folder / "days.lance")),
         "streamed": streamed(spark, folder),
         "searched": searched(spark, str(folder / "texts.lance")),
+        "queried": queried(spark, folder),
         "message": message_of_a_missing_table(spark, folder),
     }
 
@@ -194,6 +195,29 @@ def searched(spark: SparkSession, uri: str) -> list[Any]:
     return [
         sorted(map(list, found.select("name", "_rank", "id").collect())) for found in (near, both)
     ]
+
+
+def queried(spark: SparkSession, folder: Path) -> list[Any]:
+    """Run SQL over tables by name; return what statements say, rows, and views that are left."""
+    lake = pennon.spark.attach(spark, str(folder))
+    made = "CREATE TABLE lake.words AS SELECT id, concat('w', id % 3) AS word FROM range(30)"
+    merge = "MERGE INTO words w USING (SELECT 5L AS id UNION ALL SELECT 99L) s ON w.id = s.id"
+    answers = [
+        pennon.spark.sql(spark, text, least=7).first()
+        for text in (
+            f"{made} WHERE id >= :least - 7",
+            "DELETE FROM words WHERE id IN (SELECT id FROM words WHERE word = 'w1' AND id > :least)",
+            f"{merge} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id * :least)",
+        )
+    ]
+    joined = pennon.spark.sql(
+        spark,
+        "SELECT a.id FROM words a JOIN words VERSION AS OF 1 b ON a.id = b.id WHERE a.id < 9 AND b.word <> 'w0'",
+    )
+    lake.detach()
+    rows = joined.where("id > 1").orderBy("id").collect()
+    views = [each.name for each in spark.catalog.listTables() if "pennon_" in each.name]
+    return [[list(each or ()) for each in answers], [row.id for row in rows], views]
 
 
 def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:

@@ -119,6 +119,7 @@ def test_spark_modes_answer_as_parquet(
         [["a", 1, 3], ["a", 2, 0], ["b", 1, 0], ["b", 2, 50]],
     ]
     lance.dataset(str(tmp_path / "days.lance")).validate()
+    assert seen["queried"] == [[[30, 30], [7], [2, 0, 1, 1]], [2, 4, 7, 8], []]
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

@@ -322,7 +322,7 @@ def _filled_by_query(
         )
         raise ArgumentError(message)
     shape = ColumnShape.of(asked.properties, rows.columns)
-    if not is_there and shape.columns:
+    if not is_there and not shape.is_only_sizes:
         # Types that only the table has: it is made first, and takes the rows as an append.
         table = _empty_table(spark, uri, options, rows.schema, asked, is_there=False)
         version = write(rows, table.uri, "append", storage_options=options)

@@ -52,6 +52,11 @@ class ColumnShape:
         return cls(columns, others)
 
     @property
+    def is_only_sizes(self) -> bool:
+        """Return whether a DataFrame's writer can give the columns these types: vectors, and nothing else."""
+        return all(set(own) <= {_SIZE} for own in self.columns.values())
+
+    @property
     def dimensions(self) -> dict[str, int]:
         """Return the lengths of vectors by column.  Raises ArgumentError for one that is no number."""
         sizes = {name: own[_SIZE] for name, own in self.columns.items() if _SIZE in own}

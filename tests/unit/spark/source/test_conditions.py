@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ ROWS = pa.RecordBatch.from_pydict({
     "name": pa.array(["a", "b'", None, ""], pa.string()),
     "day": pa.array([date(2026, 1, n) for n in (1, 2, 3, 4)], pa.date32()),
     "is_open": pa.array([True, False, None, True]),
+    "at": pa.array([datetime(2026, 1, n, tzinfo=UTC) for n in (1, 2, 3)] + [None], pa.timestamp("us", "UTC")),
 })  # fmt: skip
 
 
@@ -48,6 +49,10 @@ def translated(text: str, alias: str | None = None) -> Predicate | None:
         ("name = 'a' or name = ''", [0, 3]),
         ("day > '2026-01-02'", [2, 3]),
         ("is_open = true", [0, 3]),
+        ("name LIKE 'b%'", [1]),
+        ("name LIKE '%a%'", [0]),
+        ("NOT (name LIKE '%a')", [1, 3]),
+        ("at >= CAST('2026-01-02T00:00:00+00:00' AS TIMESTAMP)", [1, 2]),
         ("t.id = 1", [0]),
         ("name LIKE 'a%'", [0]),
         ("name NOT LIKE 'a%'", [1, 3]),
@@ -75,6 +80,9 @@ def test_condition_with_literals_is_parsed_without_spark(text: str, rows: list[i
         "name LIKE 'a_'",
         "name NOT LIKE 'a%b'",
         "name NOT LIKE 'a%' ESCAPE '/'",
+        "name LIKE 'a%b'",
+        "name LIKE '%'",
+        "name LIKE 'a' ESCAPE '/'",
         "name = 'a\\'b'",
         "name = 'b'''",  # two literals side by side: b
         "id = 1 -- comment",

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
+from pennon.spark.placement import keys_of_partitions
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from tests.spark.failing import CountingTask, DyingTask, FailingTask
 
@@ -42,3 +44,10 @@ def test_run_tasks_raises_the_error_of_a_failed_task(spark: SparkSession) -> Non
 
 def test_run_on_rows_returns_one_answer_per_partition(spark: SparkSession) -> None:
     assert run_on_rows(spark.range(0, 100, 1, 4), CountingTask()) == [25] * 4
+
+
+def test_keys_of_partitions_are_placed_there_by_spark(spark: SparkSession) -> None:
+    keys = keys_of_partitions(7)
+    placed = spark.createDataFrame(list(enumerate(keys)), "number int, key int")
+    found = placed.repartition(7, "key").select("number", sf.spark_partition_id()).collect()
+    assert sorted(map(tuple, found)) == [(number, number) for number in range(7)]

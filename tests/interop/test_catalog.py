@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -272,3 +273,84 @@ def test_long_programs_of_two_writers_of_one_catalog(tmp_path: Path) -> None:
         test_catalog_changed_by_pennon_and_pylance_in_turns_is_one.__wrapped__(  # type: ignore[attr-defined]
             seed=seed, tmp_path=tmp_path
         )
+
+
+# --- two writers at once --------------------------------------------------------------------------
+
+
+def test_entries_of_both_libraries_that_write_at_once_are_all_listed(tmp_path: Path) -> None:
+    """Each change of pylance is an overwrite of the version that it read: put if absent, and tried again."""
+    root = str(tmp_path)
+    DirectoryCatalog(root).create_namespace(("ns",))
+
+    def ours(writer: int) -> None:
+        catalog = DirectoryCatalog(root)
+        for number in range(8):
+            catalog.declare_table(("ns", f"ours_{writer}_{number}"))
+        catalog.drop_table(("ns", f"ours_{writer}_0"))
+
+    def theirs(writer: int) -> None:
+        tables = DirectoryNamespace(root=root)
+        for number in range(8):
+            tables.declare_table(api.DeclareTableRequest(id=["ns", f"theirs_{writer}_{number}"]))
+        tables.drop_table(api.DropTableRequest(id=["ns", f"theirs_{writer}_0"]))
+
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(work, writer) for work in (ours, theirs) for writer in range(2)]
+        for job in jobs:
+            job.result()
+    names = [f"{who}_{n}_{k}" for who in ("ours", "theirs") for n in range(2) for k in range(1, 8)]
+    assert DirectoryCatalog(root).list_tables(("ns",)) == sorted(names)
+    found = DirectoryNamespace(root=root).list_tables(api.ListTablesRequest(id=["ns"])).tables
+    assert sorted(found) == sorted(names)
+
+
+# --- facts about pylance 14.0.2 -------------------------------------------------------------------
+
+
+def test_root_tables_of_pylance_are_found_by_folder_and_not_by_row(tmp_path: Path) -> None:
+    theirs = DirectoryNamespace(root=str(tmp_path))
+    pennon.write_dataset(pa.table({"n": [1]}), tmp_path / "folder.lance")
+    theirs.register_table(api.RegisterTableRequest(id=["other"], location="folder.lance"))
+    assert theirs.list_tables(api.ListTablesRequest(id=[])).tables == ["folder"]
+    with pytest.raises(api.TableNotFoundError):
+        theirs.describe_table(api.DescribeTableRequest(id=["other"]))
+    with pytest.raises(api.TableNotFoundError):  # to drop one needs its row
+        theirs.drop_table(api.DropTableRequest(id=["folder"]))
+    catalog = DirectoryCatalog(tmp_path)
+    catalog.register_table(("folder",), "folder.lance")
+    theirs.drop_table(api.DropTableRequest(id=["folder"]))
+    assert not (tmp_path / "folder.lance").exists()
+
+
+def test_deregistered_root_table_of_pylance_stays_listed(tmp_path: Path) -> None:
+    theirs, ours = DirectoryNamespace(root=str(tmp_path)), DirectoryCatalog(tmp_path)
+    request = api.CreateTableRequest(id=["t"])
+    theirs.create_table(request, stream(pa.table({"n": [1]})))
+    theirs.deregister_table(api.DeregisterTableRequest(id=["t"]))
+    assert theirs.list_tables(api.ListTablesRequest(id=[])).tables == ours.list_tables() == ["t"]
+    ours.deregister_table(("t",))
+    assert theirs.list_tables(api.ListTablesRequest(id=[])).tables == ours.list_tables() == []
+
+
+def test_tables_of_pylance_in_a_missing_namespace_are_listed(tmp_path: Path) -> None:
+    theirs, ours = DirectoryNamespace(root=str(tmp_path)), DirectoryCatalog(tmp_path)
+    theirs.create_table(api.CreateTableRequest(id=["no", "t"]), stream(pa.table({"n": [1]})))
+    assert (ours.list_namespaces(), ours.list_tables(("no",))) == ([], ["t"])
+    assert pennon.dataset(ours.describe_table(("no", "t")).location).count_rows() == 1
+    ours.create_namespace(("no",))
+    assert ours.list_namespaces() == ["no"]
+
+
+@pytest.mark.parametrize("mark", list('"#%<>?[]^`{|}~*é'))
+def test_root_table_with_a_mark_is_not_found_by_pylance(mark: str, tmp_path: Path) -> None:
+    theirs, ours = DirectoryNamespace(root=str(tmp_path)), DirectoryCatalog(tmp_path)
+    name = f"a{mark}b"
+    pennon.write_dataset(pa.table({"n": [1]}), ours.declare_table((name,)).location)
+    assert theirs.list_tables(api.ListTablesRequest(id=[])).tables == ours.list_tables() == [name]
+    with pytest.raises(api.TableNotFoundError):
+        theirs.describe_table(api.DescribeTableRequest(id=[name]))
+    ours.create_namespace(("ns",))
+    pennon.write_dataset(pa.table({"n": [1]}), ours.declare_table(("ns", name)).location)
+    found = theirs.describe_table(api.DescribeTableRequest(id=["ns", name])).location
+    assert path_of(found) == ours.describe_table(("ns", name)).location

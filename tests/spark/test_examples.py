@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 import pennon
 import pennon.spark
-from pennon.spark import LanceTable
+from pennon.spark import AttachedCatalog, LanceTable
 from pennon.spark.table.builder import LanceTableBuilder
 from pennon.spark.table.merge_builder import LanceMergeBuilder
 from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
@@ -29,6 +29,7 @@ NAMES: dict[str, Any] = {
     **{name: getattr(pennon.spark, name) for name in pennon.spark.__all__},
     **{each.__name__: each for each in HELPERS},
     **dict(members(LanceTable)),
+    **dict(members(AttachedCatalog)),
 }
 
 

@@ -51,13 +51,20 @@ def test_spark_without_pyspark_names_the_extra(name: str) -> None:
     assert "pip install 'pennon[spark]'" in said
 
 
+def test_namespace_without_its_models_names_the_extra() -> None:
+    program = "from pennon.catalog import DirectoryCatalog, RestCatalog; import pennon.namespace"
+    said = said_without("lance_namespace", program)
+    assert "ModuleNotFoundError: pennon.namespace needs the package lance_namespace" in said
+    assert "pip install 'pennon[namespace]'" in said
+
+
 def test_extras_named_in_errors_exist() -> None:
     from pennon.core.extras import _EXTRAS
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for package, extra in _EXTRAS.items():
         packages = project["optional-dependencies"][extra]
-        assert any(each.startswith(package) for each in packages)
+        assert any(each.startswith(package.replace("_", "-")) for each in packages)
 
 
 def test_stemmer_of_the_default_text_index_is_a_dependency() -> None:

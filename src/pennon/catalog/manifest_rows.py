@@ -82,7 +82,7 @@ class ManifestRows:
     @classmethod
     def none(cls) -> ManifestRows:
         """Return the rows of a ``__manifest`` that is not there."""
-        return cls(SCHEMA.empty_table())
+        return cls(pa.Table.from_batches([], SCHEMA))
 
     @cached_property
     def ids(self) -> list[str | None]:

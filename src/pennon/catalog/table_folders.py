@@ -12,6 +12,7 @@ Source: the lance-namespace specification, "Lance Directory Catalog", marker fil
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -33,7 +34,7 @@ from pennon.io.paths import child_uri, parse_uri
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.io.trust import below
-from pennon.ops.cleanup.drop import drop_table
+from pennon.ops.cleanup.drop import check_table, drop_table
 from pennon.table.external import ExternalStore
 from pennon.table.naming import VERSIONS
 
@@ -127,6 +128,8 @@ class TableFolders:
     def delete(self, folder: str, state: State) -> None:
         """Delete a table, or what lies in a folder where none was written yet.
 
+        The marker of a name that is taken is made first and deleted last, so that what a drop leaves that is cut
+        short belongs to the name, and goes with the next drop.
         Raises ArgumentError for files that are no table and were not reserved for one; none is deleted then.
         """
         if isinstance(self.store, ExternalStore):
@@ -134,13 +137,15 @@ class TableFolders:
             raise UnsupportedError(message)
         if state is State.ABSENT:
             return
-        inside = PrefixStore(self.store, folder)
+        inside = _Unmarked(self.store, folder)
         has_versions = f"{folder}/{VERSIONS}" in set(self.store.list_folders(folder))
         if has_versions or state is State.WRITTEN:
+            check_table(inside)
+            self.store.put(f"{folder}/{RESERVED}", b"")
             drop_table(inside, missing_ok=True)
-        else:
-            paths = [path for path, _ in inside.list_names("")]
-            map_all(inside.delete, paths, PoolSpec("clean", 8))
+        paths = [path for path, _ in inside.list_names("")]
+        map_all(inside.delete, paths, PoolSpec("clean", 8))
+        self.store.delete(f"{folder}/{RESERVED}")
         self._delete_empty(folder)
 
     def rename(self, folder: str, new_folder: str) -> None:
@@ -167,3 +172,12 @@ class TableFolders:
             if isinstance(inside, LocalStore):
                 with suppress(StoreError):
                     inside.delete_empty_folders()
+
+
+class _Unmarked(PrefixStore):
+    """The folder of a table, in which the marker of a name that is taken is not listed."""
+
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield path and size of the objects, but not of the marker."""
+        listed = super().list_names(prefix)
+        return (each for each in listed if each[0] != RESERVED)

@@ -19,6 +19,7 @@ from pennon.errors import (
 )
 from pennon.io.memory import MemoryStore
 from pennon.testing import CountingStore
+from tests.examples import run_examples
 from tests.unit.catalog.catalog_contract import ROWS, CatalogContract
 from tests.unit.io.s3_server import BUCKET, S3Server
 
@@ -45,6 +46,15 @@ class TestOneManifestForAll(TestLocalFolder):
 class TestMemory(CatalogContract):
     def new_catalog(self) -> Catalog:
         return DirectoryCatalog(f"memory://{uuid.uuid4().hex}/root")
+
+
+@pytest.mark.parametrize(
+    "name", ["DirectoryCatalog", "NamedTables", "RestCatalog", "join_name", "split_name"]
+)
+def test_the_example_of_a_public_name_of_catalog_runs(name: str) -> None:
+    uri = f"memory://{uuid.uuid4().hex}/root"
+    value = getattr(pennon.catalog, name)
+    run_examples(name, value, {"pennon": pennon, "pa": pa, "uri": uri})
 
 
 @pytest.fixture
@@ -294,7 +304,7 @@ def test_catalog_never_prints_its_credentials(tmp_path: Path) -> None:
 
 def test_list_of_ten_thousand_tables_opens_none_and_takes_a_second(tmp_path: Path) -> None:
     for number in range(10_000):
-        (tmp_path / f"t{number}.lance" / "_versions").mkdir(parents=True)
+        (tmp_path / f"t{number}.lance").mkdir()
     catalog = DirectoryCatalog(tmp_path)
     catalog.list_tables()
     began = time.perf_counter()

@@ -33,7 +33,7 @@ def drop_table(store: Store, *, missing_ok: bool = False) -> None:
             return
         message = f"there is nothing at {store.uri!r}"
         raise NotFoundError(message, where=Breadcrumb(file=VERSIONS))
-    _check_table(store)
+    check_table(store)
     own = [location.path for location in list_locations(store)]
     branches = [path for path in paths if path.startswith("tree/") and f"/{VERSIONS}/" in path]
     map_all(store.delete, branches, _AT_ONCE)
@@ -45,7 +45,7 @@ def drop_table(store: Store, *, missing_ok: bool = False) -> None:
         store.delete_empty_folders()
 
 
-def _check_table(store: Store) -> Manifest:
+def check_table(store: Store) -> Manifest:
     """Return the newest manifest; raises ArgumentError if there is none that can be read."""
     try:
         manifest = read_manifest(store)

@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 from pennon.catalog.base import Catalog, TableEntry, TableName
 from pennon.catalog.directory import DirectoryCatalog
 from pennon.catalog.named import NamedTables
+from pennon.catalog.table_names import join_name, split_name
 from pennon.core.near_names import did_you_mean
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.scan_task import open_snapshot
-from pennon.spark.statements.words import Cursor, Name, Statement
+from pennon.spark.statements.words import Name
 from pennon.spark.table.functions import read
 from pennon.spark.table.lance_table import LanceTable
 
@@ -247,7 +248,7 @@ class AttachedCatalog:
         >>> pennon.spark.attach(spark, {"small": path}).tables("sm*")
         ['small']
         """
-        return sorted(name for name in map(".".join, self._all(())) if fnmatchcase(name, pattern))
+        return sorted(name for name in map(join_name, self._all(())) if fnmatchcase(name, pattern))
 
     def _all(self, namespace: TableName) -> Iterator[TableName]:
         catalog = self.attached.catalog
@@ -313,12 +314,7 @@ class AttachedCatalog:
 
     @staticmethod
     def _parts(name: str | Sequence[str]) -> TableName:
-        if not isinstance(name, str):
-            return tuple(name)
-        cursor = Cursor(Statement.of(name))
-        found = cursor.name()
-        cursor.ends()
-        return found.parts
+        return split_name(name) if isinstance(name, str) else tuple(name)
 
 
 def attach(

@@ -26,6 +26,7 @@ from pennon.spark.pyspark_classes import (
     GeometryType,
     TimeType,
     VariantType,
+    check_release,
     to_arrow,
 )
 
@@ -105,6 +106,7 @@ def spark_type(field: pa.Field, path: str) -> st.DataType:
         return st.ArrayType(element, arrow.value_field.nullable)
     if pat.is_struct(arrow):
         if _is_variant(field):
+            check_release((4, 0), f"column {path!r}, a VARIANT,")
             return VariantType()
         children = (arrow.field(i) for i in range(arrow.num_fields))
         return st.StructType([_spark_field(c, f"{path}.{c.name}") for c in children])
@@ -126,6 +128,7 @@ def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
     if pat.is_timestamp(arrow):
         return st.TimestampNTZType() if arrow.tz is None else st.TimestampType()
     if pat.is_time(arrow):
+        check_release((4, 1), f"column {path!r}, which is {arrow},")
         return TimeType(6)
     if pat.is_duration(arrow):
         return st.DayTimeIntervalType()

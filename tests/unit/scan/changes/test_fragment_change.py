@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import pennon
+from pennon.core.units import FragmentId
 from pennon.scan.changes.feed import ChangeFeed, VersionChange
 from pennon.scan.changes.fragment_change import FragmentChange, Moves
 from pennon.table.fragment import Fragment
@@ -15,7 +16,7 @@ from pennon.table.row_ids.encode_wire import encode_row_id_range
 
 
 def _fragment(number: int, first: int, rows: int) -> Fragment:
-    return Fragment(number, (), rows, row_ids=encode_row_id_range(first, rows))
+    return Fragment(FragmentId(number), (), rows, row_ids=encode_row_id_range(first, rows))
 
 
 def _versions(table: pennon.LanceDataset, begin: int) -> list[VersionChange]:
@@ -40,7 +41,7 @@ def test_moves_meet_fragments_with_overlapping_row_ids() -> None:
 
 
 def test_moves_of_fragments_without_known_row_ids_meet_all() -> None:
-    unknown = FragmentChange(Fragment(1, (), 5), None)
+    unknown = FragmentChange(Fragment(FragmentId(1), (), 5), None)
     gained = FragmentChange(None, _fragment(2, 7, 5))
     assert Moves((unknown, gained)).meeting([unknown]) == (gained,)
 

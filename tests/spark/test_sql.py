@@ -24,7 +24,7 @@ from pennon.spark.statements.magic import load_ipython_extension, run_cell
 # --- names ----------------------------------------------------------------------------------------
 
 
-def test_table_name_with_catalog_alone_in_other_case_and_as_path(ask: Any, tmp_path: Path) -> None:
+def test_table_names_with_and_without_catalog_in_other_case_and_paths(ask: Any, tmp_path: Path) -> None:
     for name in (
         "lake.items",
         "items",

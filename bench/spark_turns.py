@@ -136,15 +136,18 @@ class SparkWorker:
         foreign = ("PYTHONPATH", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON")
         env = {k: v for k, v in os.environ.items() if self.name not in PEERS or k not in foreign}
         env |= {"PYSPARK_PYTHON": self.home.python, "PYTHONWARNINGS": "ignore"}
-        program = [self.home.python, str(HERE / "spark_side.py")]
         return subprocess.Popen(
-            [*program, self.name, str(self.folder), self.home.class_path],
+            [self.home.python, *self.command()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             env=env,
         )
+
+    def command(self) -> list[str]:
+        """Return the program that the side runs, and its arguments."""
+        return [str(HERE / "spark_side.py"), self.name, str(self.folder), self.home.class_path]
 
     def run(self, task: Task) -> tuple[dict[str, Any], float]:
         """Run one task there; return its answer, and the most memory that was seen, in MB.

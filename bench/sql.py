@@ -1,5 +1,6 @@
 """``make bench-sql``: queries by `pennon.spark.sql` over Lance beside those of ``spark.sql`` over Parquet.
 
+With ``--lance-spark`` the same queries also run in a session of lance-spark, over its catalog of the same tables.
 The 22 queries of TPC-H (`tpch_tables.py`, ``tpch/``) and 43 over one wide table (`hits.py`, ``hits.sql``) run in one session,
 each over Parquet and over Lance in turns, and must find the same rows.  A ratio is Parquet's median over
 ours: above 1 we are quicker.  Last, queries of one column run beside `pennon.spark.read` of that column.
@@ -10,33 +11,37 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-import pyarrow as pa
 from hits import columns
 from machine import describe_machine
 from measure import save_results
 from page import heads, row
+from peers import Home, Missing, prepare
 from pyspark.sql import DataFrame, SparkSession
 from report import mean
 from rich.console import Console
+from spark_peers import PEERS
 from spark_side import CONF, QUICK_SOCKETS
+from spark_turns import SparkWorker
 from sql_rows import Answer, difference, is_ordered
 from sql_tables import HITS, Folder, Query, hits_queries, tpch_queries
 
 import pennon.spark
 
-RESULTS: Final = Path(__file__).parent / "results" / "sql.json"
-OURS, PARQUET, READ = "pennon", "parquet", "read"
-Work: TypeAlias = Callable[[], pa.Table | None]
+HERE: Final = Path(__file__).parent
+RESULTS: Final = HERE / "results" / "sql.json"
+OURS, PARQUET, READ, LANCE_SPARK = "pennon", "parquet", "read", "lance-spark"
+Work: TypeAlias = Callable[[], Any]
 COLUMNS: Final = ("width", "user_id", "url")
 """The columns of the wide table that are read alone."""
 
@@ -52,6 +57,8 @@ class Effort:
     column_turns: int
 
 
+LIMIT_SECONDS: Final = 120
+"""How long another process may take for a query."""
 QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7), Effort(1, 1_000_000, 5, 2, 21)
 
 
@@ -68,19 +75,18 @@ class Measure:
         return statistics.median(self.seconds[side])
 
     @property
-    def other(self) -> str:
+    def others(self) -> list[str]:
         """Return beside whom we were measured."""
-        return next(side for side in self.seconds if side != OURS)
+        return [side for side, seconds in self.seconds.items() if side != OURS and seconds]
 
     @property
     def group(self) -> str:
         """Return the first word of its name."""
         return self.what.partition(" ")[0]
 
-    @property
-    def ratio(self) -> float:
-        """Return how many times the other's median is ours."""
-        return self.median(self.other) / self.median(OURS)
+    def ratio(self, side: str) -> float:
+        """Return how many times another's median is ours."""
+        return self.median(side) / self.median(OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,8 @@ class Results:
     measures: Sequence[Measure]
     differences: Mapping[str, str]
     """What differs, of the queries whose rows are not the same."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why lance-spark did not answer a query."""
 
     @classmethod
     def load(cls) -> Self:
@@ -119,13 +127,45 @@ def session(folder: Path) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def works_of(spark: SparkSession, query: Query) -> dict[str, Work]:
+@dataclass(frozen=True, slots=True)
+class PeerAnswer:
+    """What another process says of a query: its seconds, its rows, or why there are none."""
+
+    seconds: float = 0
+    rows: int = 0
+    cannot: str = ""
+
+
+class LanceSpark(SparkWorker):
+    """A session of lance-spark, over the folder of the Lance tables (`sql_side.py`)."""
+
+    def __init__(self, home: Home, folder: Path, tables: Path) -> None:
+        self.tables = tables
+        super().__init__(LANCE_SPARK, home, folder)
+
+    def command(self) -> list[str]:
+        """Return the program that it runs, and its arguments."""
+        return [str(HERE / "sql_side.py"), str(self.tables), self.home.class_path]
+
+    def ask(self, query: Query) -> PeerAnswer:
+        """Run a query there."""
+        task = {"text": query.text, "parameters": dict(query.parameters), "limit": LIMIT_SECONDS}
+        answer, _ = self.run(task)
+        if "hung" in answer:
+            return PeerAnswer(cannot=f"no answer within {LIMIT_SECONDS} s, or its JVM died")
+        return PeerAnswer(**answer)
+
+
+def works_of(spark: SparkSession, query: Query, peer: LanceSpark | None) -> dict[str, Work]:
     """Return how each side runs a query, to its last row."""
     given = dict(query.parameters)
-    return {
+    works: dict[str, Work] = {
         OURS: lambda: pennon.spark.sql(spark, query.text, given or None).toArrow(),
         PARQUET: lambda: spark.sql(query.text, given or None).toArrow(),
     }
+    if peer is not None:
+        works[LANCE_SPARK] = lambda: peer.ask(query)
+    return works
 
 
 def works_of_column(spark: SparkSession, folder: Folder, column: str) -> dict[str, Work]:
@@ -147,18 +187,25 @@ def take_turns(
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
     """Run each work so many times; return the seconds of each turn that counts, and the last results.
 
-    Who begins changes with every turn.
+    Who begins changes with every turn.  A side that did not answer gets no more turns.
     """
     sides = list(works)
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     found: dict[str, Any] = {}
     for number in range(uncounted + turns):
-        for side in sides if number % 2 else sides[::-1]:
+        for side in list(sides) if number % 2 else sides[::-1]:
             spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001 - no other way to ask the JVM
             began = time.perf_counter()
-            found[side] = works[side]()
+            found[side] = answer = works[side]()
+            taken = time.perf_counter() - began
+            if isinstance(answer, PeerAnswer):
+                taken = answer.seconds
+                if answer.cannot:
+                    sides.remove(side)
+                    seconds[side].clear()
+                    continue
             if number >= uncounted:
-                seconds[side].append(time.perf_counter() - began)
+                seconds[side].append(taken)
     return seconds, found
 
 
@@ -171,36 +218,56 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
     alone = [each for each in COLUMNS if is_chosen(f"column {each}", options.query)]
     measures: list[Measure] = []
     differences: dict[str, str] = {}
-    with a_folder(options.folder) as root, session(root) as spark:
+    failed: dict[str, str] = {}
+    with a_folder(options.folder) as root, session(root) as spark, ExitStack() as stack:
         folder = Folder(root)
         if tpch:
             folder.make_tpch(spark, scale)
         if hits or alone:
             folder.make_hits(spark, rows)
+        peer = start_peer(folder, stack, console) if options.lance_spark else None
         sizes = {f"{database}, {form}": size / 1e6 for form, database, size in folder.sizes()}
         for query in (*tpch, *hits):
-            seconds, found = take_turns(spark, works_of(spark, query), turns, effort.uncounted)
+            seconds, found = take_turns(
+                spark, works_of(spark, query, peer), turns, effort.uncounted
+            )
             ours, theirs = (Answer.of_table(found[side]) for side in (OURS, PARQUET))
             measures.append(Measure(query.name, len(ours.rows), seconds))
             differs = difference(ours, theirs, ordered=is_ordered(query.text))
+            peer_answer = found.get(LANCE_SPARK, PeerAnswer(rows=len(ours.rows)))
+            if peer_answer.cannot:
+                failed[query.name] = peer_answer.cannot
+            elif peer_answer.rows != len(ours.rows):
+                differs += f" {peer_answer.rows} rows of lance-spark"
             if differs:
                 differences[query.name] = differs
-            console.print(line_of(measures[-1]), differs)
+            console.print(line_of(measures[-1]), differs, peer_answer.cannot, markup=False)
         for column in alone:
             works = works_of_column(spark, folder, column)
             seconds, _ = take_turns(spark, works, effort.column_turns, effort.uncounted)
             measures.append(Measure(f"column {column}", rows, seconds))
             console.print(line_of(measures[-1]))
     machine = f"{describe_machine('pyspark', 'pyarrow')} Load average {os.getloadavg()[2]:.1f}."
-    results = Results(machine, scale, rows, turns, sizes, measures, differences)
+    results = Results(machine, scale, rows, turns, sizes, measures, differences, failed)
     save_results(results, RESULTS)
     return results
 
 
+def start_peer(folder: Folder, stack: ExitStack, console: Console) -> LanceSpark | None:
+    """Start lance-spark, which is ended with the stack; None if it cannot be had."""
+    home = prepare(PEERS[LANCE_SPARK])
+    if isinstance(home, Missing):
+        console.print(f"{LANCE_SPARK} is not measured: {home.reason}")
+        return None
+    worker = LanceSpark(home, folder.root / "lance-spark-session", folder.root / "lance")
+    stack.callback(shutil.rmtree, worker.folder, ignore_errors=True)
+    return stack.enter_context(worker)
+
+
 def line_of(each: Measure) -> str:
     """Return a measure in a line."""
-    other = each.other
-    return f"{each.what:10} {each.rows:8} rows, {each.median(OURS):.3f} s, {other} {each.median(other):.3f} s: {each.ratio:.2f}"
+    others = (f"{side} {each.median(side):.3f} s: {each.ratio(side):.2f}" for side in each.others)
+    return f"{each.what:10} {each.rows:8} rows, {each.median(OURS):.3f} s, {', '.join(others)}"
 
 
 @contextmanager
@@ -227,36 +294,44 @@ def chosen(queries: Sequence[Query], words: Sequence[str] | None) -> list[Query]
 # --- what was found ---------------------------------------------------------------------------------
 
 
-def groups_of(results: Results) -> dict[str, list[Measure]]:
-    """Return the measures of each group."""
-    groups: dict[str, list[Measure]] = {}
-    for each in results.measures:
-        groups.setdefault(each.group, []).append(each)
-    return groups
+def groups_of(results: Results) -> Iterator[tuple[str, str, list[Measure]]]:
+    """Yield each group of queries, each side that it was measured beside, and the measures of these."""
+    for group in dict.fromkeys(each.group for each in results.measures):
+        mine = [each for each in results.measures if each.group == group]
+        for side in (PARQUET, READ, LANCE_SPARK):
+            measured = [each for each in mine if side in each.others]
+            if measured:
+                yield group, side, measured
 
 
 def summary(results: Results) -> Iterator[str]:
     """Yield the geometric mean of each group, the least ratio, and the queries whose ratio is below 1."""
     yield from heads("queries", "beside", "geometric mean", "least", "below 1")
-    for group, measures in groups_of(results).items():
-        ratios = [each.ratio for each in measures]
-        slower = [each.what.partition(" ")[2] for each in measures if each.ratio < 1]
+    for group, side, measures in groups_of(results):
+        ratios = [each.ratio(side) for each in measures]
+        slower = [each.what.partition(" ")[2] for each in measures if each.ratio(side) < 1]
         names = f"{len(slower)}: {', '.join(slower)}" if slower else "none"
-        yield row(
-            f"{group}, {len(measures)}",
-            measures[0].other,
-            f"**{mean(ratios):.2f}**",
-            f"{min(ratios):.2f}",
-            names,
-        )
+        cells = (f"**{mean(ratios):.2f}**", f"{min(ratios):.2f}", names)
+        yield row(f"{group}, {len(measures)}", side, *cells)
 
 
 def details(results: Results) -> Iterator[str]:
-    """Yield the times and the ratio of each query."""
-    yield from heads("query", "rows", "pennon, s", "other, s", "ratio")
+    """Yield the times and the ratios of each query."""
+    sides = [each for each in (PARQUET, READ, LANCE_SPARK) if sides_have(results, each)]
+    yield from heads(
+        "query", "rows", "pennon, s", *(text for side in sides for text in (f"{side}, s", "ratio"))
+    )
     for each in results.measures:
-        times = (f"{each.median(side):.3f}" for side in (OURS, each.other))
-        yield row(each.what, f"{each.rows:,}", *times, f"{each.ratio:.2f}")
+        cells = [f"{each.rows:,}", f"{each.median(OURS):.3f}"]
+        for side in sides:
+            has = side in each.others
+            cells += [f"{each.median(side):.3f}", f"{each.ratio(side):.2f}"] if has else ["", ""]
+        yield row(each.what, *cells)
+
+
+def sides_have(results: Results, side: str) -> bool:
+    """Return whether a side was measured at all."""
+    return any(side in each.others for each in results.measures)
 
 
 PAGE = """\
@@ -269,7 +344,8 @@ Written by `make bench-sql ARGS="--markdown bench/tables/sql.md"`, all of it fro
 `spark.sql` over Parquet (snappy) and by `pennon.spark.sql` over Lance (version 2.1), in one session of two cores, in turns, until its
 last row is an Arrow table here; both find the same rows. *column* reads one column of the wide table to its end, by
 `pennon.spark.sql` and by `pennon.spark.read`. Times are medians of {turns} turns. A ratio is the other's time over that
-of `pennon.spark.sql`: **above 1 Pennon is quicker.**
+of `pennon.spark.sql`: **above 1 Pennon is quicker.** lance-spark runs in a process and a Spark of its own, over the same tables,
+and hands over its rows one by one (`collect`).
 
 """
 
@@ -279,6 +355,7 @@ def page_of(results: Results) -> str:
     facts = {key: getattr(results, key) for key in ("machine", "scale", "rows", "turns")}
     lines = [PAGE.format(**facts, columns=len(columns()))]
     lines += [*summary(results), ""]
+    lines += [f"- {LANCE_SPARK}, {name}: {text}" for name, text in results.failed.items()]
     lines += [f"- {name}: the rows differ: {text}" for name, text in results.differences.items()]
     sizes = ", ".join(f"{name}: {size:,.0f} MB" for name, size in results.sizes.items())
     lines += [f"Files: {sizes}.\n", "## Each query\n", *details(results)]
@@ -296,6 +373,8 @@ def choices() -> argparse.Namespace:
     parser.add_argument("--query", action="append", help=text)
     text = "where tables are made and stay, for further runs of the same sizes"
     parser.add_argument("--folder", type=Path, help=text)
+    text = "also beside lance-spark, in its own Spark"
+    parser.add_argument("--lance-spark", action="store_true", help=text)
     parser.add_argument("--markdown", type=Path, help="write what was found as a page")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
     return parser.parse_args()

@@ -84,7 +84,8 @@ class Folder:
 
     def sizes(self) -> Iterator[tuple[str, str, int]]:
         """Yield the format, the database and the bytes of all files of its tables."""
-        for folder in sorted(self.root.glob("*/*")):
+        folders = (self.root / form for form in ("parquet", "lance"))
+        for folder in sorted(each for form in folders for each in form.glob("*")):
             files = (path for path in folder.rglob("*") if path.is_file())
             yield folder.parent.name, folder.name, sum(path.stat().st_size for path in files)
 

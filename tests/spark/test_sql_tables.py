@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 import pennon
 import pennon.spark
@@ -20,6 +21,36 @@ from pennon.errors import (
 from pennon.spark import AttachedCatalog
 
 # --- tables -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lake.t", "lake.n.t"])
+def test_table_is_created_again_after_drop(ask: Any, lake: AttachedCatalog, name: str) -> None:
+    """Without PURGE the files stay: a table of the root lies in the folder of its name, and gets a new version."""
+    ask("CREATE NAMESPACE IF NOT EXISTS lake.n")
+    for number in range(3):
+        ask(f"DROP TABLE IF EXISTS {name}")
+        with pytest.raises((NotFoundError, PySparkException)):
+            ask(f"SELECT * FROM {name}")
+        if number == 1:
+            ask(f"CREATE TABLE {name} (c STRING)")
+            assert ask(f"SELECT * FROM {name}") == []
+        else:
+            ask(f"CREATE TABLE IF NOT EXISTS {name} AS SELECT {number} AS a{number}")
+            assert ask(f"SELECT a{number} FROM {name}") == [(number,)]
+    with pytest.raises(AlreadyExistsError):
+        ask(f"CREATE TABLE {name} (c STRING)")
+
+
+def test_create_table_that_fails_leaves_a_dropped_table_dropped(
+    ask: Any, lake: AttachedCatalog
+) -> None:
+    ask("CREATE TABLE lake.t AS SELECT 1 AS a")
+    uri = lake.table("t").uri
+    ask("DROP TABLE lake.t")
+    with pytest.raises(Exception, match="nope"):
+        ask("CREATE TABLE lake.t AS SELECT raise_error('nope') AS a")
+    assert "t" not in lake.tables()
+    assert pennon.dataset(uri).to_table().to_pylist() == [{"a": 1}]
 
 
 def test_create_table_with_types_properties_and_keys(ask: Any, lake: AttachedCatalog) -> None:

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pennon.errors import NotFoundError
+
 TableName = tuple[str, ...]
 
 
@@ -88,6 +90,16 @@ class Catalog(ABC):
     @abstractmethod
     def deregister_table(self, name: TableName) -> TableEntry:
         """Forget a table's name; its files stay."""
+
+    def restore_table(self, name: TableName) -> TableEntry:
+        """Take back a name that `deregister_table` forgot, for the table whose files stayed where they were.
+
+        Catalogs that forget such places raise `NotFoundError`: `register_table` says where the table is.
+        """
+        message = (
+            f"no deregistered table {'.'.join(name)} is known; register_table says where it is"
+        )
+        raise NotFoundError(message)
 
     @abstractmethod
     def drop_table(self, name: TableName) -> TableEntry:

@@ -259,6 +259,15 @@ class DirectoryCatalog(Catalog):
         self._remove(name)
         return entry
 
+    def restore_table(self, name: TableName) -> TableEntry:
+        """Take back a name of the root namespace that `deregister_table` forgot; its table is in the folder of the name."""
+        name = self._checked(name)
+        if self._is_by_folder(name):
+            folder = root_folder(name[0])
+            if self._folders.state_of(folder) is State.DEREGISTERED:
+                return self.register_table(name, folder)
+        return super().restore_table(name)
+
     def drop_table(self, name: TableName) -> TableEntry:
         """Forget a table's name, and delete its files.
 

@@ -371,3 +371,17 @@ def test_catalog_reads_rows_of_pa_types_of_newer_manifests(tmp_path: Path) -> No
         ("new$u", 2),
         ("ns", 1),
     ]
+
+
+def test_restore_takes_back_a_deregistered_table_of_the_root(tmp_path: Path) -> None:
+    catalog = DirectoryCatalog(tmp_path)
+    entry = catalog.declare_table(("t",))
+    pennon.write_dataset(pa.table({"a": [1]}), entry.location)
+    with pytest.raises(NotFoundError, match="no deregistered table t"):
+        catalog.restore_table(("t",))
+    catalog.deregister_table(("t",))
+    assert catalog.list_tables() == []
+    assert catalog.restore_table(("t",)).location == entry.location
+    assert catalog.list_tables() == ["t"]
+    with pytest.raises(NotFoundError, match="register_table says where it is"):
+        catalog.restore_table(("n", "t"))

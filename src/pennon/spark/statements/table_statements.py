@@ -194,6 +194,7 @@ class Home:
     name: TableName
     path: str | None = None
     found: Place | None = None
+    is_restored: bool = False
 
     def declared(self, location: str | None) -> Place:
         """Take the name, and return the place.  Raises AlreadyExistsError if it is taken."""
@@ -207,10 +208,24 @@ class Home:
             entry = self.attached.catalog.declare_table(self.name, location=location)
         return Place(self.title, entry, self.attached)
 
+    def restored(self) -> Home:
+        """Take back a dropped table whose files lie where a new one of its name would: it gets a new version."""
+        if self.found is not None or self.attached is None:
+            return self
+        try:
+            entry = self.attached.catalog.restore_table(self.name)
+        except (NotFoundError, UnsupportedError):
+            return self
+        return replace(self, found=Place(self.title, entry, self.attached), is_restored=True)
+
     def forget(self) -> None:
         """Give the name back after a failure, if this statement took it."""
-        if self.found is None and self.attached is not None:
-            with suppress(LanceError):
+        if self.attached is None:
+            return
+        with suppress(LanceError):
+            if self.is_restored:
+                self.attached.catalog.deregister_table(self.name)
+            elif self.found is None:
                 self.attached.catalog.drop_table(self.name)
 
 
@@ -243,9 +258,11 @@ def _make(spark: SparkSession, home: Home, asked: NewTable) -> DataFrame:
     if not is_there and asked.way == "replace":
         message = f"there is no table {home.title} to replace"
         raise NotFoundError(message)
+    if not is_there and asked.location is None:
+        home = home.restored()
     place = home.declared(asked.location)
     try:
-        return _filled(spark, place, asked, is_there=is_there)
+        return _filled(spark, place, asked, is_there=_is_there(home))
     except BaseException:
         home.forget()
         raise

@@ -22,17 +22,17 @@ from contextlib import suppress
 from typing import Final
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
-from pennon.catalog.manifest_rows import (
-    NAMESPACE,
-    TABLE,
-    ManifestRow,
-    ManifestRows,
-    metadata_of,
-)
+from pennon.catalog.manifest_rows import NAMESPACE, TABLE, ManifestRow, ManifestRows, metadata_of
 from pennon.catalog.manifest_table import Change, ManifestTable
-from pennon.catalog.name_errors import check_namespace, no_namespace, no_table, taken
+from pennon.catalog.name_errors import (
+    check_namespace,
+    check_no_versions,
+    folder_taken,
+    no_namespace,
+    no_table,
+    taken,
+)
 from pennon.catalog.object_ids import (
-    MANIFEST_FOLDER,
     check_location,
     check_name,
     new_folder,
@@ -143,9 +143,9 @@ class DirectoryCatalog(Catalog):
     ) -> None:
         """Make a namespace; its parent must exist."""
         name = self._of_manifest(check_name(name, is_table=False), "namespaces")
+        if not name and exist_ok:
+            return
         if not name:
-            if exist_ok:
-                return
             message = "the root namespace () is always there"
             raise AlreadyExistsError(message)
         if len(name) == 1 and self._root_state(name) is not State.ABSENT:
@@ -262,10 +262,9 @@ class DirectoryCatalog(Catalog):
     def restore_table(self, name: TableName) -> TableEntry:
         """Take back a name of the root namespace that `deregister_table` forgot; its table is in the folder of the name."""
         name = self._checked(name)
-        if self._is_by_folder(name):
-            folder = root_folder(name[0])
-            if self._folders.state_of(folder) is State.DEREGISTERED:
-                return self.register_table(name, folder)
+        folder = root_folder(name[0]) if self._is_by_folder(name) else None
+        if folder is not None and self._folders.state_of(folder) is State.DEREGISTERED:
+            return self.register_table(name, folder)
         return super().restore_table(name)
 
     def drop_table(self, name: TableName) -> TableEntry:
@@ -289,7 +288,7 @@ class DirectoryCatalog(Catalog):
         entry, folder = self._find(name)
         if name == new_name:
             return entry
-        self._check_no_versions(name)
+        check_no_versions(self._read(), name)
         was_by_folder, is_by_folder = self._is_by_folder(name), self._is_by_folder(new_name)
         new_place = folder
         if is_by_folder:
@@ -353,9 +352,7 @@ class DirectoryCatalog(Catalog):
 
     def _folder_taken(self, name: TableName, folder: str) -> AlreadyExistsError:
         state = self._folders.state_of(folder)
-        hint = "; its name was deregistered: register or drop it" * (state is State.DEREGISTERED)
-        message = f"there is a table in the folder of {join_name(name)} already{hint}"
-        return AlreadyExistsError(message)
+        return folder_taken(name, is_deregistered=state is State.DEREGISTERED)
 
     def _check_free(self, rows: ManifestRows, name: TableName) -> None:
         """Raise an error if a name cannot be given: its namespace is missing, or an object has it."""
@@ -422,11 +419,6 @@ class DirectoryCatalog(Catalog):
 
         if self._has_manifest:
             self._manifest.change(decide)
-
-    def _check_no_versions(self, name: TableName) -> None:
-        if self._read().versions_of(object_id(name)):
-            message = f"{MANIFEST_FOLDER} keeps track of the versions of {join_name(name)}, so it cannot be renamed"
-            raise UnsupportedError(message)
 
     def _rename_row(
         self,

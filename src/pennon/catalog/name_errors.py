@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pennon.catalog.base import TableName
 from pennon.catalog.manifest_rows import NAMESPACE, TABLE, ManifestRow, ManifestRows
-from pennon.catalog.object_ids import object_id
+from pennon.catalog.object_ids import MANIFEST_FOLDER, object_id
 from pennon.catalog.table_names import join_name
-from pennon.errors import AlreadyExistsError, NotFoundError
+from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 
 
 class NoNamespaceError(NotFoundError):
@@ -37,3 +37,17 @@ def taken(name: TableName, found: ManifestRow) -> AlreadyExistsError:
     kind = found.object_type if found.object_type in {TABLE, NAMESPACE} else "object"
     message = f"there is a {kind} {join_name(name)} already"
     return AlreadyExistsError(message)
+
+
+def folder_taken(name: TableName, *, is_deregistered: bool) -> AlreadyExistsError:
+    """Return the error for a new table of the root namespace whose folder is there already."""
+    hint = "; its name was deregistered: restore or register it" * is_deregistered
+    message = f"there is a table in the folder of {join_name(name)} already{hint}"
+    return AlreadyExistsError(message)
+
+
+def check_no_versions(rows: ManifestRows, name: TableName) -> None:
+    """Raise UnsupportedError for a table whose versions ``__manifest`` keeps track of, by its name."""
+    if rows.versions_of(object_id(name)):
+        message = f"{MANIFEST_FOLDER} keeps track of the versions of {join_name(name)}, so it cannot be renamed"
+        raise UnsupportedError(message)

@@ -202,10 +202,7 @@ class Home:
             return self.found
         if self.attached is None:
             raise ArgumentError("a table needs a name in a catalog, or a path")
-        if location is None:
-            entry = self.attached.catalog.declare_table(self.name)
-        else:
-            entry = self.attached.catalog.declare_table(self.name, location=location)
+        entry = self.attached.catalog.declare_table(self.name, location=location)
         return Place(self.title, entry, self.attached)
 
     def restored(self) -> Home:

@@ -72,14 +72,14 @@ def check(spark: SparkSession, seed: int) -> str:
 
 @pytest.mark.usefixtures("lake")
 def test_random_selects_give_the_rows_of_spark(spark: SparkSession) -> None:
-    for seed in range(40):
+    for seed in range(12):
         check(spark, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("lake")
-@pytest.mark.parametrize("begin", range(1000, 3000, 500))
+@pytest.mark.parametrize("begin", range(0, 2000, 500))
 def test_two_thousand_random_selects_give_the_rows_of_spark(
     spark: SparkSession, begin: int
 ) -> None:

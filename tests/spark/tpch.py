@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,10 +38,11 @@ def tables(spark: SparkSession, folder: Path) -> Iterator[None]:
         spark.catalog.dropTempView(name)
 
 
-def faults(spark: SparkSession) -> dict[str, str]:
+def faults(spark: SparkSession, numbers: Sequence[int] = range(1, 23)) -> dict[str, str]:
     """Return in what the answer to a query differs, or that it is empty; queries that are right are left out."""
     found: dict[str, str] = {}
-    for query in tpch_queries(SCALE):
+    queries = list(tpch_queries(SCALE))
+    for query in (queries[number - 1] for number in numbers):
         given = dict(query.parameters) or None
         ours = Answer.of_frame(pennon.spark.sql(spark, query.text, given))
         text = query.text.replace(f"{TPCH}.", "")

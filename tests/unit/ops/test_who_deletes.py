@@ -13,6 +13,7 @@ import pennon
 
 SOURCE = Path(pennon.__file__).parent
 MAY_DELETE = {
+    "catalog/table_folders.py": "markers of names, in folders of tables; a table itself by ops/cleanup/drop.py",
     "index/new_files.py": "sorted runs of an index build under way, which no version ever named",
     "ops/versions/branches.py": "a branch that is dropped",
     "ops/cleanup/drop.py": "a table that is dropped",
@@ -40,7 +41,11 @@ def deletes(path: Path) -> bool:
     )
 
 
-NO_STORES = {"np", "self._dataset", "dataset", "ops"}
+NO_STORES = {
+    *("np", "self._dataset", "dataset", "ds", "ops", "table", "changed.table"),  # rows
+    *("ds.tags", "table.tags", "table.branches"),
+    "self._folders",  # catalog/table_folders.py
+}
 
 
 def test_only_clean_up_deletes() -> None:

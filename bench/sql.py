@@ -100,7 +100,7 @@ class Results:
     sizes: Mapping[str, float]
     measures: Sequence[Measure]
     differences: Mapping[str, str]
-    """What differs, of the queries whose rows are not the same."""
+    """Return the differences of queries that gave other rows over Lance than over Parquet."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why lance-spark did not answer a query."""
 
@@ -129,7 +129,7 @@ def session(folder: Path) -> Iterator[SparkSession]:
 
 @dataclass(frozen=True, slots=True)
 class PeerAnswer:
-    """What another process says of a query: its seconds, its rows, or why there are none."""
+    """The answer of another process to a query: its seconds and rows, or the reason why there are none."""
 
     seconds: float = 0
     rows: int = 0

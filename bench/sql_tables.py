@@ -52,7 +52,7 @@ def hits_queries() -> list[Query]:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where the tables are: ``parquet/DATABASE/TABLE`` and ``lance/DATABASE/TABLE.lance``."""
+    """The folder of all tables: ``parquet/DATABASE/TABLE`` and ``lance/DATABASE/TABLE.lance``."""
 
     root: Path
 

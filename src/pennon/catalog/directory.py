@@ -346,7 +346,7 @@ class DirectoryCatalog(Catalog):
         return self._folders.state_of(root_folder(name[0])) if self._lists_folders else State.ABSENT
 
     def _is_listed(self, name: TableName) -> bool:
-        """Tell whether a table of the root namespace has a row, where there is `__manifest`, or no row is needed."""
+        """Return whether other programs list a table of the root namespace: it has a row, or there is no `__manifest`."""
         rows = self._read()
         return rows.manifest is None or rows.find_table(object_id(name)) is not None
 

@@ -114,12 +114,12 @@ class ManifestRows:
         return found if found is not None and found.object_type == TABLE else None
 
     def has_namespace(self, object_id: str) -> bool:
-        """Tell whether there is a namespace of an id; the root, whose id is empty, is always there."""
+        """Return whether a namespace with this object id exists; the root, whose id is empty, always does."""
         found = self.find(object_id) if object_id else None
         return not object_id or (found is not None and found.object_type == NAMESPACE)
 
     def has_below(self, object_id: str) -> bool:
-        """Tell whether an object lies within a namespace, at any depth."""
+        """Return whether a namespace holds any object, at any depth."""
         start = object_id + DELIMITER
         return any(each is not None and each.startswith(start) for each in self.ids)
 

@@ -33,12 +33,12 @@ class FragmentChange:
 
     @property
     def loses(self) -> bool:
-        """Tell whether rows of it may have gone."""
+        """Return whether the version may have deleted or moved away rows of the fragment."""
         return self.before is not None and self._lives_differ
 
     @property
     def gains(self) -> bool:
-        """Tell whether rows may have come to it."""
+        """Return whether the version may have added or moved rows to the fragment."""
         return self.after is not None and self._lives_differ
 
     @property

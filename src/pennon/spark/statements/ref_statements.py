@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pennon.scan.snapshot import Snapshot
+    from pennon.spark.table.lance_table import LanceTable
 
 Alter: TypeAlias = "Callable[[Changed, Cursor], Command]"
 
@@ -314,31 +315,35 @@ def _made_branch(changed: Changed, asked: NewRef) -> Command:
 
 
 def _drop_tag(changed: Changed, cursor: Cursor) -> Command:
-    missing_ok = cursor.takes("IF", "EXISTS")
-    name = cursor.identifier_or_text()
-    cursor.ends()
-
-    def run() -> DataFrame:
-        table = changed.table
-        if not (missing_ok and name not in tags_of(table.snapshot())):
-            table.tags.delete(name)
-        return text_frame(changed.spark, ["name"], [(name,)])
-
-    return changed.command("DROP TAG", f"tags.delete({name!r})", run)
+    return _dropped(changed, cursor, "TAG", tags_of, lambda table, name: table.tags.delete(name))
 
 
 def _drop_branch(changed: Changed, cursor: Cursor) -> Command:
+    return _dropped(
+        changed, cursor, "BRANCH", branches_of, lambda table, name: table.branches.delete(name)
+    )
+
+
+def _dropped(
+    changed: Changed,
+    cursor: Cursor,
+    kind: str,
+    names_of: Callable[[Snapshot], Container[str]],
+    delete: Callable[[LanceTable, str], None],
+) -> Command:
+    """Read ``[IF EXISTS] name`` of a tag or a branch, by its kind, that is dropped."""
     missing_ok = cursor.takes("IF", "EXISTS")
     name = cursor.identifier_or_text()
     cursor.ends()
 
     def run() -> DataFrame:
         table = changed.table
-        if not (missing_ok and name not in branches_of(table.snapshot())):
-            table.branches.delete(name)
+        if not (missing_ok and name not in names_of(table.snapshot())):
+            delete(table, name)
         return text_frame(changed.spark, ["name"], [(name,)])
 
-    return changed.command("DROP BRANCH", f"branches.delete({name!r})", run)
+    plural = {"TAG": "tags", "BRANCH": "branches"}[kind]
+    return changed.command(f"DROP {kind}", f"{plural}.delete({name!r})", run)
 
 
 def create_ref(spark: SparkSession, statement: Statement) -> Command | None:

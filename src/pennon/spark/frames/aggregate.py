@@ -17,7 +17,9 @@ from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import live_row_counts
-from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials, Way
+from pennon.spark.frames.arithmetic import Number
+from pennon.spark.frames.measures import MergedAggregate, is_ordered, merged_aggregate
+from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials
 from pennon.spark.frames.scan import frame_of, local_frame, numbers_of, parallelism_of, passing
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
@@ -41,22 +43,6 @@ _NAMES: Final = {
     "mean": "avg",
     "avg": "avg",
 }
-_WHOLE: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
-_FLOATING: Final = (st.FloatType, st.DoubleType)
-_ORDERED: Final = (
-    *_WHOLE,
-    *_FLOATING,
-    st.BooleanType,
-    st.DecimalType,
-    st.BinaryType,
-    st.DateType,
-    st.TimestampType,
-    st.TimestampNTZType,
-)
-_MOST_DIGITS: Final = 28
-"""Sums of decimals of more digits may have more than 38, and then Spark says what becomes of them."""
-_SUM_DIGITS: Final = 10
-"""So many digits more than its values has the sum of decimals in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +85,16 @@ def aggregate_frame(
     needed = dict.fromkeys([*keys, *(m.column for m in measures if m.column != ALL_ROWS)])
     options = replace(options, columns=tuple(needed))
     schema = shown_schema(arrow_schema_of(snapshot), options)
-    parts = [_parts(number, each, schema) for number, each in enumerate(measures)]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not all(_is_key(schema, key) for key in keys):
+    made = [_merged(number, each, schema) for number, each in enumerate(measures)]
+    known = [each for each in made if each is not None]
+    if len(known) < len(made) or not all(is_key(schema, key) for key in keys):
         rows = frame_of(spark, snapshot, options, where)
         return rows.groupBy(*map(_column, keys)).agg(*(each.in_spark for each in measures))
-    partials = _partial_frame(spark, snapshot, options, where, schema, keys, known)
+    parts = [part for each in known for part in each.parts]
+    partials = partial_frame(spark, snapshot, options, where, keys, parts)
     by_name = [sf.col(quoted(key)) for key in keys]
     pairs = zip(measures, known, strict=True)
-    return partials.groupBy(*by_name).agg(*(_put_together(m, p, schema) for m, p in pairs))
+    return partials.groupBy(*by_name).agg(*(sf.expr(m.sql).alias(each.name) for each, m in pairs))
 
 
 def measures_of(aggregate: Mapping[str, str | Sequence[str]]) -> list[Measure]:
@@ -161,25 +148,26 @@ def _count_of_manifest(
 # --- in the tasks ---------------------------------------------------------------------------------
 
 
-def _partial_frame(
+def partial_frame(
     spark: SparkSession,
     snapshot: Snapshot,
     options: ReadOptions,
     where: str | Predicate | None,
-    schema: st.StructType,
     keys: Sequence[str],
-    parts: Sequence[Sequence[Part]],
+    parts: Sequence[Part],
+    computed: Sequence[tuple[str, Number]] = (),
 ) -> DataFrame:
-    """Return keys and partial aggregates, of each task its own."""
+    """Return keys and partial aggregates, of each task its own; ``options`` name the columns that these need."""
+    schema = shown_schema(arrow_schema_of(snapshot), options)
     arrow = arrow_schema(schema)
     scan = plan_table_scan(snapshot, arrow, options.batch_size)
     if where is not None:
         scan = passing(scan, where)
-    flat = tuple(part for several in parts for part in several)
     fields = [arrow.field(key).with_nullable(True) for key in keys]  # noqa: FBT003 - positional only
-    partials = Partials(tuple(keys), flat, pa.schema([*fields, *(part.field for part in flat)]))
+    made = pa.schema([*fields, *(part.field for part in parts)])
+    partials = Partials(tuple(keys), tuple(parts), made, tuple(computed))
     kinds = [st.StructField(key, schema[key].dataType) for key in keys]
-    kinds += [st.StructField(part.field.name, _spark_type(part.field.type)) for part in flat]
+    kinds += [st.StructField(part.field.name, _spark_type(part.field.type)) for part in parts]
     most, parallelism = options.max_partition_bytes, parallelism_of(spark)
     partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
     if not partitions:
@@ -191,81 +179,18 @@ def _partial_frame(
     return numbers.mapInArrow(tasks, st.StructType(kinds))
 
 
-def _parts(number: int, measure: Measure, schema: st.StructType) -> tuple[Part, ...] | None:
-    """Return the partial aggregates that a measure is made of; None where Spark has to aggregate."""
-    if measure.column == ALL_ROWS:
-        return (_part(number, 0, Way.ROWS, measure, pa.int64()),)
-    if measure.column not in schema.names:
+def is_key(schema: st.StructType, name: str) -> bool:
+    """Return whether rows may be grouped by a column where they are read."""
+    return name in schema.names and is_ordered(schema[name].dataType)
+
+
+def _merged(number: int, measure: Measure, schema: st.StructType) -> MergedAggregate | None:
+    if measure.column != ALL_ROWS and measure.column not in schema.names:
         return None
-    kind = schema[measure.column].dataType
-    if measure.function == "count":
-        return (_part(number, 0, Way.COUNT, measure, pa.int64()),)
-    if measure.function in {"min", "max"}:
-        if not _is_ordered(kind):
-            return None
-        way = Way.MIN if measure.function == "min" else Way.MAX
-        arrow = arrow_schema(st.StructType([schema[measure.column]])).field(0).type
-        return (_part(number, 0, way, measure, arrow),)
-    if measure.function == "avg":
-        if not isinstance(kind, (*_WHOLE, *_FLOATING)):
-            return None
-        total = _part(number, 0, Way.SUM, measure, pa.float64())
-        return (total, _part(number, 1, Way.COUNT, measure, pa.int64()))
-    return _sum_parts(number, measure, kind)
-
-
-def _sum_parts(number: int, measure: Measure, kind: st.DataType) -> tuple[Part, ...] | None:
-    if isinstance(kind, st.LongType):
-        high = _part(number, 0, Way.HIGH_SUM, measure, pa.int64())
-        return (high, _part(number, 1, Way.LOW_SUM, measure, pa.int64()))
-    if isinstance(kind, _WHOLE):
-        return (_part(number, 0, Way.SUM, measure, pa.int64()),)
-    if isinstance(kind, _FLOATING):
-        return (_part(number, 0, Way.SUM, measure, pa.float64()),)
-    if isinstance(kind, st.DecimalType) and kind.precision <= _MOST_DIGITS:
-        arrow = pa.decimal128(kind.precision + _SUM_DIGITS, kind.scale)
-        return (_part(number, 0, Way.SUM, measure, arrow),)
-    return None
-
-
-def _part(number: int, place: int, way: Way, measure: Measure, kind: pa.DataType) -> Part:
-    return Part(way, measure.column, kind, pa.field(f"__pennon_{number}_{place}", kind))
-
-
-def _is_key(schema: st.StructType, name: str) -> bool:
-    return name in schema.names and _is_ordered(schema[name].dataType)
-
-
-def _is_ordered(kind: st.DataType) -> bool:
-    """Return whether equality and order are the same in Arrow, NaN and negative zero aside."""
-    return isinstance(kind, _ORDERED) or (
-        isinstance(kind, st.StringType) and kind.simpleString() == "string"
-    )
+    kind = None if measure.column == ALL_ROWS else schema[measure.column].dataType
+    return merged_aggregate(number, measure.function, measure.column, kind)
 
 
 def _spark_type(kind: pa.DataType) -> st.DataType:
     (field,) = shown_schema(pa.schema([pa.field("", kind)]), ReadOptions(uri="")).fields
     return field.dataType
-
-
-# --- in Spark -------------------------------------------------------------------------------------
-
-
-def _put_together(measure: Measure, parts: Sequence[Part], schema: st.StructType) -> Column:
-    """Return a measure of partial aggregates, as Spark would give it of the rows."""
-    columns = [sf.col(part.field.name) for part in parts]
-    if measure.function == "count":
-        found = sf.coalesce(sf.sum(columns[0]), sf.lit(0).cast("long"))
-    elif measure.function in {"min", "max"}:
-        found = getattr(sf, measure.function)(columns[0])
-    elif measure.function == "avg":
-        found = sf.sum(columns[0]) / sf.nullif(sf.sum(columns[1]), sf.lit(0))
-    elif parts[0].way is Way.HIGH_SUM:
-        high, low = (sf.sum(column.cast("decimal(20,0)")) for column in columns)
-        found = (high * sf.lit(1 << 32) + low).cast("long")
-    else:
-        found = sf.sum(columns[0])
-        kind = schema[measure.column].dataType
-        if isinstance(kind, st.DecimalType):
-            found = found.cast(st.DecimalType(kind.precision + _SUM_DIGITS, kind.scale))
-    return found.alias(measure.name)

@@ -23,6 +23,7 @@ from pennon.scan.plan.exact_bounds import ExactRows, split_by_statistics
 from pennon.scan.read.tasks import ScanTask
 from pennon.schema.field import Field
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.frames.arithmetic import MOST_DIGITS, Number
 from pennon.spark.source.scan_task import TableScan
 
 PIECE_ROWS: Final = 1 << 17
@@ -80,8 +81,16 @@ class Part:
             return pc.bit_wise_and(column, pa.scalar((1 << _LOW_BITS) - 1, pa.int64()))
         if self.way is Way.SUM:
             # As Spark turns longs into doubles, by rounding.
-            return column.cast(self.values, safe=not pa.types.is_floating(self.values))
+            return column.cast(self.sum_type, safe=not pa.types.is_floating(self.values))
         return column
+
+    @property
+    def sum_type(self) -> pa.DataType:
+        """Return the type in which values are added; Arrow does not notice sums that need more than 38 digits."""
+        kind = self.values
+        if pa.types.is_decimal128(kind) and kind.precision == MOST_DIGITS:
+            return pa.decimal256(MOST_DIGITS, kind.scale)
+        return kind
 
     @property
     def merging(self) -> Part:
@@ -99,11 +108,14 @@ class Partials:
     parts: tuple[Part, ...]
     schema: pa.Schema
     """Keys, then the parts."""
+    computed: tuple[tuple[str, Number], ...] = ()
+    """Numbers that are aggregated, and no columns of the table; they are named as no column is."""
 
     @property
     def are_bounds(self) -> bool:
         """Return whether all parts, of all rows, may be known without the values."""
-        return not self.keys and all(part.way in _OF_STATISTICS for part in self.parts)
+        is_known = all(part.way in _OF_STATISTICS for part in self.parts)
+        return is_known and not self.keys and not self.computed
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield partial aggregates of rows; a group may come more than once."""
@@ -122,6 +134,8 @@ class Partials:
 
     def _aggregate(self, rows: pa.Table) -> pa.Table:
         """Return one row a group."""
+        for name, number in self.computed:
+            rows = rows.append_column(name, _whole_column(number.of(rows), rows.num_rows))
         columns = {f"key {n}": rows.column(name) for n, name in enumerate(self.keys)}
         wanted: list[tuple[Any, str, Any]] = []
         for number, part in enumerate(self.parts):
@@ -175,6 +189,13 @@ class AggregateTasks:
                 nulls = known.columns[part.column].nulls if part.way is Way.COUNT else 0
                 arrays[at] = pa.repeat(pa.scalar(known.rows - nulls, pa.int64()), 1)
         return pa.RecordBatch.from_arrays(arrays, schema=self.partials.schema)
+
+
+def _whole_column(values: Any, rows: int) -> pa.ChunkedArray:
+    """Return values of rows as a column; a constant is repeated."""
+    if isinstance(values, pa.Scalar):
+        return pa.chunked_array([pa.repeat(values, rows)])
+    return values
 
 
 def counted(rows: int, schema: pa.Schema) -> pa.RecordBatch:

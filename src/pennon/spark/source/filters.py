@@ -34,7 +34,7 @@ _COMPARABLE = (
 )
 _FLOATING = (st.FloatType, st.DoubleType)
 
-_COMPARE: Mapping[type[ds.Filter], str] = {
+COMPARE: Mapping[type[ds.Filter], str] = {
     ds.EqualTo: "=",
     ds.EqualNullSafe: "IS NOT DISTINCT FROM",
     ds.GreaterThan: ">",
@@ -71,7 +71,7 @@ def condition_of(condition: ds.Filter, schema: st.StructType) -> Expression | No
 
 def _compared(condition: ds.Filter, column: Column, kind: st.DataType) -> Expression | None:
     literal = _literal(_value(condition), kind)
-    name = _COMPARE.get(type(condition))
+    name = COMPARE.get(type(condition))
     if type(condition) in _TEXT and _is_plain_text(kind) and isinstance(_value(condition), str):
         name = _TEXT[type(condition)]
     return None if literal is None or name is None else _call(name, column, literal)
@@ -88,6 +88,12 @@ def _call(name: str, *arguments: Expression) -> Call:
 
 def _value(condition: ds.Filter) -> Any:
     return condition.value  # type: ignore[attr-defined]
+
+
+def column_of(path: Sequence[str], schema: st.StructType) -> Column | None:
+    """Return a column, or a field inside one, as conditions name it; None if there is none, or more than one."""
+    kind = _column_type(schema, path)
+    return None if kind is None else Column(tuple(path), _arrow_type(kind))
 
 
 def _column_type(schema: st.StructType, path: Sequence[str]) -> st.DataType | None:

@@ -15,9 +15,18 @@ from sqlglot import exp
 
 from pennon.expr.tree import Call, Expression
 from pennon.spark.pyspark_classes import ds
-from pennon.spark.source.filters import condition_of
+from pennon.spark.source.filters import COMPARE, column_of, condition_of
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+_ORDERED = (
+    *_INTEGERS,
+    st.BooleanType,
+    st.DecimalType,
+    st.DateType,
+    st.TimestampType,
+    st.TimestampNTZType,
+)
+"""Types of columns that may be compared with each other; NaN and collations are not in them."""
 _UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?\+00:00")
 _EXACT_DOUBLE: Final = 1 << 53
 
@@ -68,8 +77,30 @@ class Translation:
                 "AND",
                 [exp.GTE(this=tree.this, expression=low), exp.LTE(this=tree.this, expression=high)],
             )
+        two = self._two_columns(tree)
+        if two is not None:
+            return two
         leaf = self._leaf(tree)
         return None if leaf is None else condition_of(leaf, self._schema)
+
+    def _two_columns(self, tree: exp.Expr) -> Expression | None:
+        """Return a comparison of two columns of one type, whose values have the same order in Spark and in Arrow."""
+        if type(tree) not in _COMPARISONS or isinstance(tree, exp.NullSafeEQ):
+            return None
+        paths = self._path(tree.this), self._path(tree.expression)
+        if paths[0] is None or paths[1] is None:
+            return None
+        left, right = (column_of(path, self._schema) for path in paths)
+        kinds = [self._schema[path[0]].dataType for path in paths]
+        if (
+            left is None
+            or right is None
+            or kinds[0] != kinds[1]
+            or not isinstance(kinds[0], _ORDERED)
+        ):
+            return None
+        found = Call(COMPARE[_COMPARISONS[type(tree)]], (left, right), pa.bool_())
+        return Call("NOT", (found,), pa.bool_()) if isinstance(tree, exp.NEQ) else found
 
     def _call(self, name: str, trees: Sequence[exp.Expression]) -> Expression | None:
         parts = [self.of(each) for each in trees]

@@ -89,6 +89,8 @@ def _is_for(star: exp.Star, reference: Reference) -> bool:
         names = [part.name.lower() for part in above.parts[:-1]]
         return not names or names[-1] in reference.qualifiers
     select = star.find_ancestor(exp.Select)
+    if select is not None and isinstance(select.parent, exp.Exists) and star.parent is select:
+        return False  # EXISTS (SELECT * ...) asks for rows, not for their columns
     return select is None or any(each is reference.node for each in sources_of(select))
 
 

@@ -15,15 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import types as st
 from sqlglot import exp
 
+from pennon.expr.tree import Call
 from pennon.scan.plan.query import every_column
 from pennon.spark.names import find_name
 from pennon.spark.source.scan_task import pushed_predicate
 from pennon.spark.source.translation import Translation
+from pennon.spark.statements.constants import folded
 from pennon.spark.statements.references import ParsedQuery, Reference
 from pennon.spark.types import arrow_schema
 
@@ -56,6 +59,17 @@ class Pushed:
     texts: tuple[str, ...] = ()
     limit: int | None = None
     is_whole: bool = False
+    conditions: tuple[Expression, ...] = ()
+    """The parts of the predicate, on columns in Spark's types."""
+    equalities: tuple[Equality, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """A condition of a join that says that a column of the table equals one of another table: rows without a partner are dropped."""
+
+    part: exp.Expr
+    column: str
 
 
 NOTHING: Final = Pushed()
@@ -111,16 +125,22 @@ def _pushed(
     parts = [] if where is None else list(_conjuncts(where.this))
     in_where = [(part, scope.translated(part)) for part in parts] if scope.keeps_rows else []
     on_parts = [(part, scope.translated(part)) for part in scope.on]
-    known = [(part, found) for part, found in [*in_where, *on_parts] if found is not None]
+    judged = [*in_where, *on_parts]
+    known = [(part.sql(dialect="spark"), found) for part, found in judged if found is not None]
+    for part in (part for part, found in judged if found is None):
+        weaker = scope.implied(part)
+        if weaker is not None:
+            known.append((f"what follows from {part.sql(dialect='spark')}", weaker))
     if known:
         shown, stored = arrow_schema(schema), every_column(snapshot, snapshot.manifest.schema)
         predicate = pushed_predicate([found for _, found in known], shown, stored)
     else:
         predicate = None
-    texts = tuple(part.sql(dialect="spark") for part, _ in known)
+    texts = tuple(text for text, _ in known)
     is_whole = scope.is_alone and all(found is not None for _, found in in_where)
     limit = _limit_of(select) if is_whole else None
-    return Pushed(predicate, texts, limit, is_whole)
+    conditions = tuple(found for _, found in known)
+    return Pushed(predicate, texts, limit, is_whole, conditions, tuple(scope.equalities(parts)))
 
 
 def _is_plain(node: exp.Table) -> bool:
@@ -221,6 +241,38 @@ class _Scope:
             return None
         return Translation(self.schema, None).of(self._plainer(own))
 
+    def equalities(self, where: Sequence[exp.Expr]) -> Iterator[Equality]:
+        """Yield the equalities of a column of the table with one of another table."""
+        for part in [*(where if self.keeps_rows else ()), *self.on]:
+            if not isinstance(part, exp.EQ):
+                continue
+            sides = part.this, part.expression
+            if all(isinstance(side, exp.Column) for side in sides):
+                own = [name for name in map(self._column, sides) if name is not None]
+                if len(own) == 1:
+                    yield Equality(part, own[0])
+
+    def implied(self, part: exp.Expr) -> Expression | None:
+        """Return a weaker condition of our scan that holds wherever an OR of conditions does; None if there is none.
+
+        Each alternative needs a part that is the table's alone: ``t.a = 1 AND u.b = 2 OR t.a = 3`` implies that t.a is 1 or 3.
+        """
+        while isinstance(part, exp.Paren):
+            part = part.this
+        if not isinstance(part, exp.Or):
+            return None
+        found: list[Expression] = []
+        for alternative in part.flatten():
+            parts = [self.translated(each) for each in _conjuncts(alternative)]
+            known = [each for each in parts if each is not None]
+            if not known:
+                inner = self.implied(alternative)
+                known = [] if inner is None else [inner]
+            if not known:
+                return None
+            found.append(reduce(_and, known))
+        return reduce(_or, found)
+
     def _column(self, column: exp.Column) -> str | None:
         if column.args.get("db") or not isinstance(column.this, exp.Identifier):
             return None
@@ -235,7 +287,9 @@ class _Scope:
 
     def _plainer(self, node: exp.Expr) -> exp.Expr:
         """Put columns before literals, and take apart literals that sqlglot shows as casts."""
-        for child in list(node.iter_expressions()):
+        for given in list(node.iter_expressions()):
+            constant = folded(given)
+            child = given if constant is None else given.replace(constant)
             plain = self._plainer(child)
             if plain is not child:
                 child.replace(plain)
@@ -296,6 +350,14 @@ class _Scope:
         is_double = cast.is_type("double") and isinstance(kind, st.DoubleType)
         is_decimal = cast.is_type("decimal") and isinstance(kind, st.DecimalType)
         return inner if is_long or is_double or is_decimal else cast
+
+
+def _and(left: Expression, right: Expression) -> Expression:
+    return Call("AND", (left, right), left.type)
+
+
+def _or(left: Expression, right: Expression) -> Expression:
+    return Call("OR", (left, right), left.type)
 
 
 _INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from sqlglot import exp
 
 from pennon.errors import ArgumentError
-from pennon.spark.frames.aggregate import aggregate_frame
+from pennon.spark.frames.aggregate import aggregate_frame, partial_frame
 from pennon.spark.frames.found import found_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
 from pennon.spark.moments import parse_in_session
@@ -26,6 +26,8 @@ from pennon.spark.names import find_name, quoted
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import arrow_schema_of
+from pennon.spark.statements.grouping import Grouping, find_grouping
+from pennon.spark.statements.join_keys import limited_by_keys
 from pennon.spark.statements.matches import TextMatch, find_matches
 from pennon.spark.statements.pruning import (
     FRAGMENT_ID,
@@ -42,6 +44,7 @@ from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import types as st
 
     from pennon.scan.snapshot import Snapshot
 
@@ -105,10 +108,14 @@ def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
     views = {names.next(): reference for reference in query.references}
     found = {name: reader.view(reference) for name, reference in views.items()}
     answer = reader.aggregated() if pushes and not searches else None
+    if answer is None:
+        found = dict(zip(found, limited_by_keys([*found.values()]), strict=True))
     splices = [each for name, one in views.items() for each in _splices(query, one, name)]
     splices += _star_splices(query, list(found.values()))
     splices += [Splice(each.start, each.end, "TRUE") for each in matches]
-    text = spliced(query.statement.text, dict.fromkeys(splices))
+    grouped = [splice for each in found.values() for splice in each.grouped_splices]
+    splices = [each for each in splices if not any(each.is_within(other) for other in grouped)]
+    text = spliced(query.statement.text, dict.fromkeys([*splices, *grouped]))
     notes = [_search_note(each) for each in searches]
     notes += [each.note(is_answer=answer is not None) for each in found.values()]
     notes.append(
@@ -175,9 +182,17 @@ class TableView:
     used: UsedColumns
     pushed: Pushed
     match: TextMatch | None = None
+    grouping: Grouping | None = None
+
+    @property
+    def grouped_splices(self) -> tuple[Splice, ...]:
+        """Return what merges partial aggregates, in the place of aggregates of rows."""
+        return () if self.grouping is None else self.grouping.splices
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the rows and columns as a DataFrame."""
+        if self.grouping is not None:
+            return self._grouped(spark, self.grouping)
         names = arrow_schema_of(self.snapshot).names
         system = [name for name in self.used.system if name not in names]
         options = ReadOptions(
@@ -191,6 +206,12 @@ class TableView:
             return rows
         rows = rows.withColumn(FRAGMENT_ID, sf.shiftright(sf.col(ROW_ADDRESS), 32).cast("int"))
         return rows if ROW_ADDRESS in system else rows.drop(ROW_ADDRESS)
+
+    def _grouped(self, spark: SparkSession, grouping: Grouping) -> DataFrame:
+        options = ReadOptions(uri=self.snapshot.store.uri, columns=grouping.columns)
+        where = self.pushed.predicate
+        made = grouping.keys, grouping.parts, grouping.computed
+        return partial_frame(spark, self.snapshot, options, where, *made)
 
     def _rows(self, spark: SparkSession, options: ReadOptions) -> DataFrame:
         pushed = self.pushed
@@ -206,6 +227,8 @@ class TableView:
         """Return the line of ``explain=True``."""
         columns = "all columns" if self.used.is_all else f"columns {', '.join(self.used.columns)}"
         shown = [f"version {self.snapshot.manifest.version}", *([] if is_answer else [columns])]
+        if self.grouping is not None and not is_answer:
+            shown[-1] = str(self.grouping)
         if self.used.system:
             shown.append(f"row columns {', '.join(self.used.system)}")
         if self.match is not None:
@@ -226,6 +249,8 @@ class _QueryReader:
     matches: Sequence[TextMatch]
     pushes: bool = field(kw_only=True)
     opened: dict[tuple[str, str | None, VersionChoice], Snapshot] = field(default_factory=dict)
+    views: dict[int, TableView] = field(default_factory=dict)
+    """By the place of the table's name among the words."""
 
     def snapshot(self, reference: Reference) -> Snapshot:
         """Return the version of a table that the whole statement sees."""
@@ -237,6 +262,12 @@ class _QueryReader:
 
     def view(self, reference: Reference) -> TableView:
         """Return what is read of a table."""
+        known = self.views.get(reference.name.first)
+        if known is None:
+            known = self.views[reference.name.first] = self._view(reference)
+        return known
+
+    def _view(self, reference: Reference) -> TableView:
         snapshot = self.snapshot(reference)
         schema = spark_schema(arrow_schema_of(snapshot))
         used = used_columns(self.query, reference, schema)
@@ -254,7 +285,14 @@ class _QueryReader:
             case_sensitive=is_case_sensitive(self.spark),
             moment_of=self._moment_of,
         )
-        return TableView(reference, snapshot, used, pushed)
+        grouping = self._grouping(reference, schema) if pushed.is_whole else None
+        return TableView(reference, snapshot, used, pushed, grouping=grouping)
+
+    def _grouping(self, reference: Reference, schema: st.StructType) -> Grouping | None:
+        """Return how rows of a table are aggregated where they are read; None if they come out."""
+        known = _KnownColumns(reference, tuple(schema.names), is_case_sensitive(self.spark))
+        is_ansi = str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+        return find_grouping(self.query, reference, schema, known.find, is_ansi=is_ansi)
 
     def _moment_of(self, text: str) -> datetime | None:
         """Return the time that a text is in the session's zone; None if it is none, or two at a change of clocks."""

@@ -352,6 +352,10 @@ class Splice:
     end: int
     text: str
 
+    def is_within(self, other: Splice) -> bool:
+        """Return whether another one replaces its part of the text, too."""
+        return other.start <= self.start and self.end <= other.end
+
 
 def spliced(text: str, splices: Iterable[Splice]) -> str:
     """Return a text with some parts replaced; they do not overlap."""

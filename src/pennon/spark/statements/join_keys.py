@@ -1,0 +1,133 @@
+"""Rows that no join will find a partner for: the keys of a small table limit what is read of a large one.
+
+In ``FROM lineitem, part WHERE p_partkey = l_partkey AND p_brand = 'Brand#23'`` the driver reads the keys of the parts that pass,
+which are few, and the scan of the line items gets them as a condition, as if the query said ``l_partkey IN (…)``.  A table that
+was limited so may limit another one: nations limit suppliers, and these their orders.
+
+Only joins that drop rows without a partner count, of columns of one type whose values mean the same to Arrow and Spark.
+Spark still joins all rows that come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as st
+
+from pennon.expr.tree import Column, Expression, is_among
+from pennon.scan.plan.query import every_column
+from pennon.scan.read.tasks import live_row_counts, plan_tasks
+from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan, pushed_predicate
+from pennon.spark.types import arrow_schema, spark_schema
+
+if TYPE_CHECKING:
+    from pennon.scan.snapshot import Snapshot
+    from pennon.spark.statements.pushing import Pushed
+    from pennon.spark.statements.queries import TableView
+
+MOST_SOURCE_ROWS: Final = 300_000
+"""Keys are read of tables of no more rows: some ten milliseconds of the driver."""
+MOST_KEYS: Final = 20_000
+"""So many keys may limit another table: a set that each batch of rows is looked up in."""
+LEAST_LIMITED_ROWS: Final = 1_000
+"""A table of fewer rows is read as it is."""
+LARGEST_SHARE: Final = 0.5
+"""Keys limit another table if no more than this share of the small table's rows passes."""
+_KINDS: Final = (
+    st.ByteType,
+    st.ShortType,
+    st.IntegerType,
+    st.LongType,
+    st.DateType,
+    st.TimestampType,
+    st.TimestampNTZType,
+)
+
+
+def limited_by_keys(views: Sequence[TableView]) -> list[TableView]:
+    """Return the views, some of which read fewer rows: those whose keys other views of the query have."""
+    found = {id(view): view for view in views}
+    rows = {
+        id(view): sum(live_row_counts(view.snapshot)) for view in views if view.pushed.equalities
+    }
+    smallest_first = sorted(
+        (each for each in views if id(each) in rows), key=lambda each: rows[id(each)]
+    )
+    for view in smallest_first:
+        if not _may_limit(found[id(view)], rows[id(view)]):
+            continue
+        for other, own, others in _joined(view, smallest_first):
+            if rows[id(other)] < max(LEAST_LIMITED_ROWS, rows[id(view)]):
+                continue
+            keys = _keys(found[id(view)], own, rows[id(view)])
+            if keys is not None:
+                found[id(other)] = _limited(found[id(other)], others, keys, view)
+    return [found[id(view)] for view in views]
+
+
+def _may_limit(view: TableView, rows: int) -> bool:
+    return view.pushed.predicate is not None and view.match is None and rows <= MOST_SOURCE_ROWS
+
+
+def _joined(view: TableView, views: Sequence[TableView]) -> Iterator[tuple[TableView, str, str]]:
+    """Yield the views that a view is joined with by equality, its own column, and the column of the other one."""
+    for own in view.pushed.equalities:
+        for other in views:
+            if other is view:
+                continue
+            for each in other.pushed.equalities:
+                if each.part is own.part and _is_same_kind(view, own.column, other, each.column):
+                    yield other, own.column, each.column
+
+
+def _is_same_kind(view: TableView, own: str, other: TableView, others: str) -> bool:
+    kinds = [
+        spark_schema(pa.schema([arrow_schema_of(each.snapshot).field(name)])).fields[0].dataType
+        for each, name in ((view, own), (other, others))
+    ]
+    is_text = isinstance(kinds[0], st.StringType) and kinds[0].simpleString() == "string"
+    return kinds[0] == kinds[1] and (is_text or isinstance(kinds[0], _KINDS))
+
+
+def _keys(view: TableView, column: str, rows: int) -> pa.Array[Any] | None:
+    """Return the values of a column in the rows that a view reads, each once; None if they are too many."""
+    schema = _schema_of(view.snapshot, column)
+    scan = plan_table_scan(view.snapshot, schema, None)
+    if view.pushed.predicate is not None:
+        scan = scan.where_predicate(view.pushed.predicate)
+    most = min(rows * LARGEST_SHARE, MOST_KEYS)
+    held: list[pa.Array[Any]] = [pa.nulls(0, schema.field(0).type)]
+    passed = 0
+    for batch in scan.read(plan_tasks(view.snapshot)):
+        passed += batch.num_rows
+        if passed > rows * LARGEST_SHARE:
+            return None
+        held.append(pc.unique(batch.column(0)))
+        if sum(map(len, held)) > 2 * MOST_KEYS:
+            return None
+    found = pc.unique(pa.concat_arrays(held)).drop_null()
+    return found if len(found) <= most else None
+
+
+def _limited(view: TableView, column: str, keys: pa.Array[Any], by: TableView) -> TableView:
+    condition = is_among(Column((column,), keys.type), keys)
+    text = f"{column} among {len(keys)} keys of {by.reference.place.title}"
+    return replace(view, pushed=with_condition(view.pushed, view.snapshot, condition, text))
+
+
+def with_condition(pushed: Pushed, snapshot: Snapshot, condition: Expression, text: str) -> Pushed:
+    """Return what a scan applies, and one more condition on columns in Spark's types."""
+    conditions = (*pushed.conditions, condition)
+    shown = arrow_schema(spark_schema(arrow_schema_of(snapshot)))
+    stored = every_column(snapshot, snapshot.manifest.schema)
+    predicate = pushed_predicate(conditions, shown, stored)
+    return replace(pushed, predicate=predicate, conditions=conditions, texts=(*pushed.texts, text))
+
+
+def _schema_of(snapshot: Snapshot, column: str) -> pa.Schema:
+    field = arrow_schema_of(snapshot).field(column)
+    return arrow_schema(spark_schema(pa.schema([field])))

@@ -22,13 +22,18 @@ from pennon.spark.frames.aggregate import aggregate_frame, partial_frame
 from pennon.spark.frames.found import found_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
 from pennon.spark.moments import parse_in_session
-from pennon.spark.names import find_name, quoted
+from pennon.spark.names import quoted
 from pennon.spark.session import is_case_sensitive
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import arrow_schema_of
 from pennon.spark.statements.grouping import Grouping, find_grouping
 from pennon.spark.statements.join_keys import limited_by_keys
 from pennon.spark.statements.matches import TextMatch, find_matches
+from pennon.spark.statements.only_aggregates import (
+    KnownColumns,
+    OnlyAggregates,
+    is_only_aggregates,
+)
 from pennon.spark.statements.pruning import (
     FRAGMENT_ID,
     UsedColumns,
@@ -43,7 +48,7 @@ from pennon.spark.statements.words import Splice, Statement, spliced
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import types as st
 
     from pennon.scan.snapshot import Snapshot
@@ -53,13 +58,6 @@ PUSH_DOWN: Final = "spark.pennon.sql.pushDown"
 _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?"
 )
-_AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
-    exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"
-}  # fmt: skip
-_NOT_AGGREGATED: Final = (
-    "with_", "joins", "laterals", "having", "order", "sort", "cluster", "distribute", "limit", "offset", "distinct",
-    "qualify", "windows", "into", "hint", "kind", "sample", "pivots",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +288,7 @@ class _QueryReader:
 
     def _grouping(self, reference: Reference, schema: st.StructType) -> Grouping | None:
         """Return how rows of a table are aggregated where they are read; None if they come out."""
-        known = _KnownColumns(reference, tuple(schema.names), is_case_sensitive(self.spark))
+        known = KnownColumns(reference, tuple(schema.names), is_case_sensitive(self.spark))
         is_ansi = str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         return find_grouping(self.query, reference, schema, known.find, is_ansi=is_ansi)
 
@@ -314,10 +312,10 @@ class _QueryReader:
         source = tree.args.get("from_")
         if source is None or source.this is not reference.node:
             return None
-        if any(tree.args.get(key) for key in _NOT_AGGREGATED):
+        if not is_only_aggregates(tree):
             return None
         view = self.view(reference)
-        plan = _Aggregates.of(tree, reference, arrow_schema_of(view.snapshot).names, self.spark)
+        plan = OnlyAggregates.of(tree, reference, arrow_schema_of(view.snapshot).names, self.spark)
         if plan is None or not view.pushed.is_whole or view.used.system:
             return None
         options = ReadOptions(uri=view.snapshot.store.uri)
@@ -325,101 +323,6 @@ class _QueryReader:
             self.spark, view.snapshot, options, view.pushed.predicate, plan.measures, plan.keys
         )
         return rows.select(*plan.shown)
-
-
-@dataclass(frozen=True, slots=True)
-class _Aggregates:
-    """The aggregates of a SELECT, as `pennon.spark.frames.aggregate` takes them."""
-
-    measures: Mapping[str, list[str]]
-    keys: tuple[str, ...]
-    shown: tuple[Column, ...]
-
-    @classmethod
-    def of(
-        cls, select: exp.Select, reference: Reference, names: Sequence[str], spark: SparkSession
-    ) -> _Aggregates | None:
-        """Return the aggregates, if there is nothing else; None if there is."""
-        known = _KnownColumns(reference, tuple(names), is_case_sensitive(spark))
-        keys = [known.find(key) for key in _group_keys(select)]
-        measures: dict[str, list[str]] = {}
-        shown = [_shown_item(item, keys, known, measures) for item in select.expressions]
-        columns = [each for each in shown if each is not None]
-        by_name = [key for key in keys if key is not None]
-        if not measures or len(columns) < len(shown) or len(by_name) < len(keys):
-            return None
-        return cls(measures, tuple(by_name), tuple(columns))
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownColumns:
-    """The columns of the only table of a query."""
-
-    reference: Reference
-    names: tuple[str, ...]
-    case_sensitive: bool
-
-    def find(self, tree: exp.Expr | None) -> str | None:
-        """Return the column that a tree is, as the table calls it; None if it is something else."""
-        if not isinstance(tree, exp.Column) or tree.args.get("db"):
-            return None
-        if not isinstance(tree.this, exp.Identifier) or "." in tree.name or "`" in tree.name:
-            return None
-        if tree.table and tree.table.lower() not in self.reference.qualifiers:
-            return None
-        same = [each for each in self.names if each.lower() == tree.name.lower()]
-        return (
-            find_name(tree.name, same, case_sensitive=self.case_sensitive)
-            if len(same) == 1
-            else None
-        )
-
-
-def _shown_item(
-    item: exp.Expr,
-    keys: Sequence[str | None],
-    known: _KnownColumns,
-    measures: dict[str, list[str]],
-) -> Column | None:
-    """Return an item of a SELECT as a column of the aggregates, which are added to ``measures``."""
-    tree = item.unalias()
-    alias = item.alias if isinstance(item, exp.Alias) else None
-    key = known.find(tree)
-    if key is not None and key in keys:
-        return sf.col(quoted(key)).alias(alias or tree.name)
-    measure = _measure(tree, known)
-    if measure is None:
-        return None
-    function, name = measure
-    functions = measures.setdefault(name, [])
-    if function not in functions:
-        functions.append(function)
-    made = f"{function}({'1' if name == '*' else name})"
-    typed = made if name == "*" else f"{function}({tree.this.name})"
-    return sf.col(quoted(made)).alias(alias or typed)
-
-
-def _group_keys(select: exp.Select) -> Sequence[exp.Expr | None]:
-    """Return the keys of GROUP BY; one of them is None if there is more than keys."""
-    group = select.args.get("group")
-    if group is None:
-        return []
-    extra = ("grouping_sets", "cube", "rollup", "totals", "all")
-    return [None] if any(group.args.get(key) for key in extra) else list(group.expressions)
-
-
-def _measure(tree: exp.Expr, known: _KnownColumns) -> tuple[str, str] | None:
-    """Return the function and the column of an aggregate, ``*`` for all rows; None if it is none of ours."""
-    function = _AGGREGATES.get(type(tree))
-    if function is None or tree.args.get("expressions"):
-        return None
-    inner = tree.this
-    is_rows = isinstance(inner, exp.Star) and not inner.args.get("except_")
-    is_one = isinstance(inner, exp.Literal) and inner.is_int and inner.name == "1"
-    if function == "count" and (is_rows or is_one):
-        return function, "*"
-    name = known.find(inner)
-    return None if name is None else (function, name)
 
 
 # --- the text --------------------------------------------------------------------------------------

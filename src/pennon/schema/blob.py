@@ -160,6 +160,19 @@ def described_v2(schema: Schema) -> Schema:
     return replace(schema, fields=tuple([with_blobs_v2(f, describe_v2) for f in schema.fields]))
 
 
+def bytes_v2(field: Field) -> Field:
+    """Return a column of blobs of version 2 as a column of their bytes."""
+    kept = {key: value for key, value in field.metadata.items() if key != EXTENSION_NAME}
+    return replace(field, logical_type="large_binary", metadata=kept, children=())
+
+
+def blobs_as_bytes(schema: Schema) -> Schema:
+    """Return a schema with the blobs of version 2 as bytes."""
+    if not has_blobs_v2(schema):
+        return schema
+    return replace(schema, fields=tuple([with_blobs_v2(f, bytes_v2) for f in schema.fields]))
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """The sizes in bytes that decide where blobs of a column are stored.

@@ -14,6 +14,7 @@ from itertools import chain
 
 import pyarrow as pa
 
+from pennon.blob.columns import BytesOfBlobs
 from pennon.core.units import MIB
 from pennon.encoding.exact_batches import exact_batches
 from pennon.errors import ArgumentError
@@ -34,13 +35,16 @@ from pennon.scan.read.tasks import ScanTask, bytes_per_row, check_batch_rows
 from pennon.scan.run.filter import count_query, read_query_batches
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.blob import blobs_as_bytes, has_blobs_v2, holds_blobs_v2
 from pennon.schema.width import has_width, row_bytes
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.source.options import ReadOptions
-from pennon.spark.types import SYSTEM_COLUMNS
+from pennon.spark.types import ROW_ADDRESS, SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 
 MIN_BATCH_ROWS = 64
+BLOB_ROWS = 64
+"""Blobs of so many rows are in memory at once."""
 MAX_BATCH_ROWS = 16_384
 MAX_BATCH_BYTES = 16 * MIB
 
@@ -92,8 +96,8 @@ def snapshot_of(options: ReadOptions) -> Snapshot:
 
 
 def arrow_schema_of(snapshot: Snapshot) -> pa.Schema:
-    """Return the table's Arrow schema."""
-    return schema_to_arrow(snapshot.manifest.schema)
+    """Return the table's Arrow schema, as Spark sees it: blobs are bytes."""
+    return schema_to_arrow(blobs_as_bytes(snapshot.manifest.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ class TableScan:
     query: BoundQuery
     schema: pa.Schema
     batch_rows: int | None = None
+    fetches_blobs: bool = False
+    """The query reads descriptions of blobs and addresses of rows; then the bytes are fetched."""
 
     @property
     def read_columns(self) -> pa.Schema:
@@ -120,12 +126,26 @@ class TableScan:
     def read(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks in order, as batches of ``schema``."""
         query = self.query.over(tasks)
-        rows = self.batch_rows or _fitting_rows(query.scan)
-        batches = read_query_batches(query, rows)
+        batches: Iterator[pa.RecordBatch]
+        if self.fetches_blobs:
+            batches = self._with_blobs(query, tasks)
+        else:
+            rows = self.batch_rows or _fitting_rows(query.scan)
+            batches = read_query_batches(query, rows)
         if self.batch_rows is None:
             batches = chain.from_iterable(map(_pieces, batches))
         for batch in exact_batches(batches):
             yield convert_batch(batch, self.schema)
+
+    def _with_blobs(self, query: BoundQuery, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+        """Yield few rows at once, whose blobs may lie in files of their own, and be large."""
+        fragments = tuple({task.fragment.id: task.fragment for task in tasks}.values())
+        manifest = replace(query.snapshot.manifest, fragments=fragments)
+        snapshot = replace(query.snapshot, manifest=manifest)
+        fetch = BytesOfBlobs(snapshot, query.schema, {})
+        for batch in read_query_batches(query, self.batch_rows or BLOB_ROWS):
+            for start in range(0, batch.num_rows, BLOB_ROWS):
+                yield from fetch.convert([batch.slice(start, BLOB_ROWS)])
 
     def count(self, tasks: Sequence[ScanTask]) -> int:
         """Return how many rows of the tasks the scan finds; only what a filter needs is read."""
@@ -197,8 +217,15 @@ def plan_table_scan(snapshot: Snapshot, schema: pa.Schema, batch_rows: int | Non
     """
     names = requested_columns(schema, arrow_schema_of(snapshot))
     bare = replace(snapshot, manifest=replace(snapshot.manifest, fragments=()))
-    options = ScanOptions(columns=tuple(names), blobs_as_bytes=True, nests=True)
     checked = None if batch_rows is None else check_batch_rows(batch_rows)
+    if has_blobs_v2(snapshot.manifest.schema):
+        wanted = {name.partition(".")[0] for name in names}
+        mine = [each for each in snapshot.manifest.schema.fields if each.name in wanted]
+        if any(map(holds_blobs_v2, mine)):
+            columns = tuple(dict.fromkeys([*names, ROW_ADDRESS]))
+            query = bind_query(bare, ScanOptions(columns=columns, nests=True))
+            return TableScan(query, schema, checked, fetches_blobs=True)
+    options = ScanOptions(columns=tuple(names), blobs_as_bytes=True, nests=True)
     return TableScan(bind_query(bare, options), schema, checked)
 
 

@@ -16,6 +16,7 @@ from pennon.names import HOMES as _HOMES
 from pennon.scan.session import Session as Session
 
 if TYPE_CHECKING:
+    from pennon.as_lance.install import install_as_lance as install_as_lance
     from pennon.blob.file import BlobColumn as BlobColumn
     from pennon.blob.file import BlobFile as BlobFile
     from pennon.dataset.cleanup import CleanupCandidateFile as CleanupCandidateFile
@@ -66,6 +67,7 @@ __all__ = [
     "blob_array",
     "blob_field",
     "dataset",
+    "install_as_lance",
     "write_dataset",
 ]
 _MODULES = (

@@ -68,6 +68,7 @@ HOMES: Final = {
     "blob_array": "pennon.schema.blob_type",
     "blob_field": "pennon.schema.blob_type",
     "dataset": "pennon.dataset.open",
+    "install_as_lance": "pennon.as_lance.install",
     "parse_time": "pennon.dataset.open",
     "stable_version": "pennon.file.facade",
     "write_dataset": "pennon.dataset.open",

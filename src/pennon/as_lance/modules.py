@@ -1,0 +1,40 @@
+"""The module of Pennon that stands for each module of pylance."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PYLANCE_RELEASE: Final = "14.0.2"
+"""The release of pylance whose names Pennon has; ``lance.__version__`` in a program that runs as one of pylance's."""
+
+_SAME_NAME = (
+    "blob",
+    "commit",
+    "dataset",
+    "file",
+    "fragment",
+    "indices",
+    "io",
+    "namespace",
+    "optimize",
+    "progress",
+    "query",
+    "schema",
+    "udf",
+    "util",
+    "vector",
+)
+
+MODULES: Final = {
+    **{f"lance.{name}": f"pennon.{name}" for name in _SAME_NAME},
+    "lance.dependencies": "pennon.as_lance.dependencies",
+    "lance.indices.builder": "pennon.dataset.index_builder",
+    "lance.indices.ivf": "pennon.dataset.vector_models",
+    "lance.indices.pq": "pennon.dataset.vector_models",
+    "lance.lance": "pennon.as_lance.native",
+    "lance.lance.fragment": "pennon.fragment",
+    "lance.lance.indices": "pennon.indices",
+    "lance.lance.optimize": "pennon.optimize",
+    "lance.lance.schema": "pennon.schema",
+}
+"""Full names of pylance's modules, and of ours.  A name that is not here does not exist, as far as Pennon goes."""

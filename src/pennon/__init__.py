@@ -5,6 +5,7 @@ What needs more than a moment to import is imported when it is first named (`pen
 """
 
 from importlib import import_module as _import_module
+from os import environ as _environ
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
@@ -71,21 +72,29 @@ __all__ = [
     "write_dataset",
 ]
 _MODULES = (
+    "arrow",
     "blob",
     "commit",
+    "debug",
     "file",
     "fragment",
     "indices",
     "io",
+    "log",
     "optimize",
     "progress",
+    "pydantic",
     "query",
+    "sampler",
     "schema",
     "spark",
     "udf",
     "util",
     "vector",
 )
+
+if "LANCE_LOG" in _environ or "LANCE_LOG_FILE" in _environ:
+    _import_module("pennon.log")
 
 
 def __getattr__(name: str) -> _Any:

@@ -29,7 +29,7 @@ def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
             [*command, *options],
             cwd=folder,
             env={
-                "PYTHONPATH": f"{ROOT}:{ROOT / EXTRAS}",
+                "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}:{ROOT / EXTRAS}",
                 "PATH": str(Path(sys.executable).parent),
                 "HOME": made,
             },

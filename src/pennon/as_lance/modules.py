@@ -8,6 +8,7 @@ PYLANCE_RELEASE: Final = "14.0.2"
 """The release of pylance whose names Pennon has; ``lance.__version__`` in a program that runs as one of pylance's."""
 
 _SAME_NAME = (
+    "arrow",
     "blob",
     "commit",
     "dataset",
@@ -15,6 +16,7 @@ _SAME_NAME = (
     "fragment",
     "indices",
     "io",
+    "log",
     "namespace",
     "optimize",
     "progress",
@@ -27,6 +29,8 @@ _SAME_NAME = (
 
 MODULES: Final = {
     **{f"lance.{name}": f"pennon.{name}" for name in _SAME_NAME},
+    "lance._arrow.bf16": "pennon.arrow",
+    "lance._arrow": "pennon.arrow",
     "lance.dependencies": "pennon.as_lance.dependencies",
     "lance.indices.builder": "pennon.dataset.index_builder",
     "lance.indices.ivf": "pennon.dataset.vector_models",

@@ -155,8 +155,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         if isinstance(found, Manifest):
             return found
         location, head, newly_shared = found
-        if head.version != judged:
-            _log_settled(store, mine, judged, head)
+        _log_settled(store, mine, judged, head)
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         now_ns = options.clock.now_ns()
@@ -196,6 +195,9 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
 def _log_settled(
     store: CommitStore, mine: PendingCommit, judged: DatasetVersion, head: Manifest
 ) -> None:
+    """Log that the commit has no conflict with what others committed since ``judged``, if they did."""
+    if head.version == judged:
+        return
     COMMIT.info(
         "%s: %s planned on version %d has no conflict with versions %d to %d",
         store.uri,

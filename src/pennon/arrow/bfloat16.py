@@ -22,7 +22,8 @@ def bits_of(values: npt.NDArray[np.floating[Any]]) -> Bits:
 
     NaN stays NaN, and numbers beyond the largest become infinite.
     """
-    wide = values.astype(np.float32).view(np.uint32)
+    with np.errstate(over="ignore"):
+        wide = values.astype(np.float32).view(np.uint32)
     rounded = (wide + 0x7FFF + ((wide >> 16) & 1)) >> 16
     quiet = (wide >> 16) | 0x40
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)
@@ -57,7 +58,7 @@ class BFloat16:
         self._bits = int(bits_of(np.array([value], np.float64))[0])
 
     @classmethod
-    def from_bytes(cls, bytes: bytes) -> BFloat16:  # noqa: A002 - pylance's name
+    def from_bytes(cls, bytes: bytes) -> BFloat16:
         """Return the number of two bytes, little endian; raises ArgumentError for another length.
 
         >>> from pennon.arrow import BFloat16

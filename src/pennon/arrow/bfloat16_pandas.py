@@ -125,17 +125,22 @@ class PandasBFloat16Array(ExtensionArray):
         """Return a column of the same values."""
         return PandasBFloat16Array(self.data)
 
-    def to_numpy(self, *_: Any, **__: Any) -> Any:
-        """Return the values as an array of ``ml_dtypes.bfloat16``; of objects if there are NULLs."""
-        if self.data.null_count:
-            return np.array(self.data.to_pylist(), object)
-        return self.data.to_numpy()
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+        """Return the values as an array of ``ml_dtypes.bfloat16``; of objects if there are NULLs.
+
+        ``dtype``: another one; ``na_value`` is then in the place of NULLs.
+        """
+        del copy
+        if dtype is None and not self.data.null_count:
+            return self.data.to_numpy()
+        values = [na_value if value is None else value for value in self.data.to_pylist()]
+        return np.array(values, object).astype(object if dtype is None else dtype)
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[PandasBFloat16Array]) -> PandasBFloat16Array:
         return cls(pa.concat_arrays([each.data for each in to_concat]))
 
-    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array[Any]:  # noqa: A002 - pyarrow's name
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array[Any]:
         del type
         return self.data
 

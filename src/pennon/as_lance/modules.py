@@ -22,6 +22,7 @@ _SAME_NAME = (
     "optimize",
     "progress",
     "query",
+    "sampler",
     "schema",
     "udf",
     "util",

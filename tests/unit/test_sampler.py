@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_reservoir_takes_every_item_of_a_short_stream_and_k_of_a_long_one() -> N
 def test_fragments_of_ranks_are_all_fragments_once(table: LanceDataset) -> None:
     for randomize in (False, True):
         parts = [ids(ShardedFragmentSampler(rank, 3, randomize)(table)) for rank in range(3)]
-        assert sorted(sum(parts, [])) == list(range(ROWS))
+        assert sorted(chain(*parts)) == list(range(ROWS))
     assert ids(FullScanSampler()(table, filter="id > 990")) == list(range(991, ROWS))
 
 
@@ -115,7 +116,7 @@ def test_filtered_rows_of_ranks_are_those_that_pass_once(
     ]
     assert sorted(ids(batch for part in parts for batch in part)) == list(range(0, ROWS, 2))
     assert ids(parts[3])[:2] == [6, 20] or randomize
-    assert {batch.num_rows for batch in parts[0]} == {9, -(-500 // 7) % 9}
+    assert {batch.num_rows for batch in parts[0]} == {9}
 
 
 def test_filtered_rows_of_a_rank_beyond_the_first_batches_are_found(table: LanceDataset) -> None:
@@ -127,9 +128,9 @@ def test_filtered_rows_of_a_rank_beyond_the_first_batches_are_found(table: Lance
 def test_fixed_batches_are_row_numbers_that_follow_one_another() -> None:
     parts = [ShardedFixedBatchSampler(r, 4, batch_size=30, total_num_rows=250) for r in range(4)]
     assert [len(part) for part in parts] == [3, 3, 3, 3]
-    assert sum(sum(map(list, parts), []), []) == list(range(250))
-    mixed = ShardedFixedBatchSampler(0, 1, True, 5, 10, 95)
-    assert sorted(sum(mixed, [])) == list(range(95))
+    assert list(chain(*chain(*parts))) == list(range(250))
+    mixed = ShardedFixedBatchSampler(0, 1, randomize=True, seed=5, batch_size=10, total_num_rows=95)
+    assert sorted(chain(*mixed)) == list(range(95))
     assert list(mixed) != sorted(mixed)
     assert list(ShardedFixedBatchSampler(2, 4, batch_size=10, total_num_rows=2)) == []
     assert len(ShardedFixedBatchSampler(0, 1)) == 0

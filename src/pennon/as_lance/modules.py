@@ -33,7 +33,11 @@ MODULES: Final = {
     **{f"lance.{name}": f"pennon.{name}" for name in _SAME_NAME},
     "lance._arrow.bf16": "pennon.arrow",
     "lance._arrow": "pennon.arrow",
+    "lance._dataset": "pennon.as_lance.dataset_parts",
+    "lance._dataset.cache": "pennon.as_lance.cache",
+    "lance._dataset.sharded_batch_iterator": "pennon.as_lance.sharded_batches",
     "lance.dependencies": "pennon.as_lance.dependencies",
+    "lance.hf": "pennon.as_lance.hf",
     "lance.indices.builder": "pennon.dataset.index_builder",
     "lance.indices.ivf": "pennon.dataset.vector_models",
     "lance.indices.pq": "pennon.dataset.vector_models",
@@ -43,5 +47,10 @@ MODULES: Final = {
     "lance.lance.indices": "pennon.indices",
     "lance.lance.optimize": "pennon.optimize",
     "lance.lance.schema": "pennon.schema",
+    "lance.torch": "pennon.as_lance.torch",
+    "lance.torch.bench_utils": "pennon.as_lance.torch.bench_utils",
+    "lance.torch.data": "pennon.as_lance.torch.data",
+    "lance.torch.dist": "pennon.as_lance.torch.dist",
+    "lance.torch.distance": "pennon.as_lance.torch.distance",
 }
 """Full names of pylance's modules, and of ours.  A name that is not here does not exist, as far as Pennon goes."""

@@ -14,15 +14,19 @@ if TYPE_CHECKING:
     from pennon.file.facade import LanceFileWriter as LanceFileWriter
     from pennon.file.facade import ReaderResults as ReaderResults
     from pennon.file.facade import stable_version as stable_version
+    from pennon.file.session import LanceFileSession as LanceFileSession
+    from pennon.file.session import ListResult as ListResult
 
 __all__ = [
     "LanceBufferDescriptor",
     "LanceColumnMetadata",
     "LanceFileMetadata",
     "LanceFileReader",
+    "LanceFileSession",
     "LanceFileStatistics",
     "LanceFileWriter",
     "LancePageMetadata",
+    "ListResult",
     "ReaderResults",
     "stable_version",
 ]

@@ -28,6 +28,7 @@ from pennon.file.container.write_limits import (
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
+from pennon.io.store import Opens, Writes
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import default_version
 from pennon.schema.field import Schema
@@ -83,7 +84,17 @@ class LanceFileReader:
     ) -> None:
         refuse(unsupported, LanceFileReader.__init__)
         folder, name = split_path(path)
-        self._file = open_data_file(open_store(folder, storage_options).open(name))
+        self._open(open_store(folder, storage_options), name, columns)
+
+    @classmethod
+    def in_store(cls, store: Opens, name: str, columns: Sequence[str] | None = None) -> Self:
+        """Open a file of a store."""
+        reader = cls.__new__(cls)
+        reader._open(store, name, columns)
+        return reader
+
+    def _open(self, store: Opens, name: str, columns: Sequence[str] | None) -> None:
+        self._file = open_data_file(store.open(name))
         self._schema = self._file.schema if columns is None else self._project(columns)
 
     def _project(self, columns: Sequence[str]) -> Schema:
@@ -209,8 +220,30 @@ class LanceFileWriter:
         **unsupported: Any,
     ) -> None:
         refuse(unsupported, LanceFileWriter.__init__)
-        self._folder, self._name = split_path(path)
-        self._store = open_store(self._folder, storage_options)
+        folder, name = split_path(path)
+        options = {"version": version, "max_page_bytes": max_page_bytes}
+        sizes = {"data_cache_bytes": data_cache_bytes, "rows_per_zone": rows_per_zone}
+        self._begin(open_store(folder, storage_options), name, schema, **options, **sizes)
+
+    @classmethod
+    def in_store(cls, store: Writes, name: str, schema: pa.Schema | None, **options: Any) -> Self:
+        """Start a file of a store; options are those of the class."""
+        writer = cls.__new__(cls)
+        writer._begin(store, name, schema, **options)
+        return writer
+
+    def _begin(
+        self,
+        store: Writes,
+        name: str,
+        schema: pa.Schema | None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        max_page_bytes: int | None = None,
+        rows_per_zone: int | None = None,
+    ) -> None:
+        self._store, self._name = store, name
         self._version = None if version is None else FileVersion.parse(version)
         self._cache_bytes = data_cache_bytes
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES

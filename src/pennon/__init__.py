@@ -35,12 +35,15 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
     from pennon.dataset.udf import batch_udf as batch_udf
+    from pennon.log import set_logger as set_logger
     from pennon.ops.index.progress import IndexProgress as IndexProgress
     from pennon.scan.metrics import ScanStatistics as ScanStatistics
     from pennon.schema.blob_type import Blob as Blob
     from pennon.schema.blob_type import BlobArray as BlobArray
     from pennon.schema.blob_type import blob_array as blob_array
     from pennon.schema.blob_type import blob_field as blob_field
+    from pennon.schema.json_schema import json_to_schema as json_to_schema
+    from pennon.schema.json_schema import schema_to_json as schema_to_json
 
 __all__ = [
     "Blob",
@@ -69,6 +72,9 @@ __all__ = [
     "blob_field",
     "dataset",
     "install_as_lance",
+    "json_to_schema",
+    "schema_to_json",
+    "set_logger",
     "write_dataset",
 ]
 _MODULES = (

@@ -71,7 +71,10 @@ HOMES: Final = {
     "blob_field": "pennon.schema.blob_type",
     "dataset": "pennon.dataset.open",
     "install_as_lance": "pennon.as_lance.install",
+    "json_to_schema": "pennon.schema.json_schema",
     "parse_time": "pennon.dataset.open",
+    "schema_to_json": "pennon.schema.json_schema",
+    "set_logger": "pennon.log",
     "stable_version": "pennon.file.facade",
     "write_dataset": "pennon.dataset.open",
 }

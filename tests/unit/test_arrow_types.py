@@ -189,7 +189,7 @@ def test_images_are_stored_read_and_pickled(tmp_path: Path) -> None:
     assert [pickle.loads(pickle.dumps(each)) == each for each in arrays] == [True] * 3
 
 
-def test_image_tensor_whose_metadata_has_no_shape_stays_a_list() -> None:
+def test_image_tensor_of_metadata_without_shape_is_refused() -> None:
     for damaged in (
         b"{}",
         b"[]",

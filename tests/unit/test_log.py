@@ -67,7 +67,7 @@ def test_log_of_a_settled_conflict_names_the_versions_of_others(
     assert wanted in caplog.text
 
 
-def test_log_of_an_operation_done_again_says_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_of_a_repeated_operation_has_the_conflict(caplog: pytest.LogCaptureFixture) -> None:
     mine = pennon.write_dataset(ROWS, "memory://log-again/t.lance")
     pennon.dataset("memory://log-again/t.lance").update({"id": "7"}, where="id = 2")
     caplog.set_level(logging.INFO, "pennon.commit")
@@ -139,7 +139,7 @@ def test_log_level_of_the_environment(
     assert get_log_level() == level
 
 
-def test_log_goes_to_standard_error_if_the_environment_asks() -> None:
+def test_log_goes_to_standard_error_with_lance_log_set() -> None:
     lines = run(LANCE_LOG="info", LANCE_LOG_TS_PRECISION="us").splitlines()
     assert len(lines) == 1
     time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"

@@ -37,7 +37,7 @@ def ids(batches: Iterable[pa.RecordBatch]) -> list[int]:
 
 
 @pytest.mark.parametrize(("n", "max_takes"), [(999, 7), (700, 333), (301, 300), (10, 2048), (0, 1)])
-def test_sample_has_exactly_the_rows_asked_for_and_none_twice(
+def test_sample_has_the_number_of_rows_wanted_and_no_duplicates(
     table: LanceDataset, n: int, max_takes: int
 ) -> None:
     batches = list(maybe_sample(table, n, ["id"], batch_size=64, max_takes=max_takes))
@@ -125,7 +125,7 @@ def test_filtered_rows_of_a_rank_beyond_the_first_batches_are_found(table: Lance
     assert ids(ShardedBatchSampler(4, 5)(table, columns=["id"], filter="id < 3")) == []
 
 
-def test_fixed_batches_are_row_numbers_that_follow_one_another() -> None:
+def test_fixed_batches_are_consecutive_row_numbers() -> None:
     parts = [ShardedFixedBatchSampler(r, 4, batch_size=30, total_num_rows=250) for r in range(4)]
     assert [len(part) for part in parts] == [3, 3, 3, 3]
     assert list(chain(*chain(*parts))) == list(range(250))

@@ -21,6 +21,7 @@ _SAME_NAME = (
     "namespace",
     "optimize",
     "progress",
+    "pydantic",
     "query",
     "sampler",
     "schema",

@@ -16,8 +16,8 @@ MODULE = """
     bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
     ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken
-    iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
-    PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
+    iops_counter LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
+    PackedBlobWriter ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """

@@ -136,8 +136,7 @@ class LanceFileSession:
         first = next(pieces, b"")
         with Path(local_path).open("wb") as target:
             target.write(first)
-            for piece in pieces:
-                target.write(piece)
+            target.writelines(pieces)
 
     def _pieces(self, path: str) -> Iterator[bytes]:
         reader = self._store.open(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon import ops
 from pennon.compat.arguments import check_columns, check_options, refuse, row_numbers
@@ -233,10 +234,9 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         return self._ds.schema
 
     @property
-    def partition_expression(self) -> Any:
-        """Refuse; tables have no partitions."""
-        message = "fragments have no partition expression"
-        raise UnsupportedError(message)
+    def partition_expression(self) -> pc.Expression:
+        """Return what is true of all rows; a table has no partitions, so it is just ``true``."""
+        return pc.scalar(True)
 
     @staticmethod
     def create(

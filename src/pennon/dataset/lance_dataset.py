@@ -19,6 +19,7 @@ from pennon.dataset.indices import DatasetIndices
 from pennon.dataset.maintenance import DatasetMaintenance
 from pennon.dataset.operation import LanceOperation as LanceOperation
 from pennon.dataset.operation import Transaction as Transaction
+from pennon.dataset.queries import DatasetQueries
 from pennon.dataset.rows import DatasetRows
 from pennon.dataset.scanner import LanceScanner as LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
@@ -43,6 +44,7 @@ class LanceDataset(
     DatasetVersions,
     DatasetTransactions,
     DatasetMaintenance,
+    DatasetQueries,
 ):
     """One version of a table.  It pickles, and may be shared by threads.
 
@@ -359,19 +361,6 @@ class LanceDataset(
 
     # Fragments
 
-    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
-        """Return all fragments.
-
-        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
-        >>> [fragment.count_rows() for fragment in ds.get_fragments()]
-        [2, 1]
-        """
-        if filter is not None:
-            message = "get_fragments takes no filter"
-            raise ArgumentError(message)
-        fragments = self._snapshot.manifest.fragments
-        return [LanceFragment(self, None, fragment=fragment) for fragment in fragments]
-
     def get_fragment(self, fragment_id: int) -> LanceFragment | None:
         """Return the fragment with that id, or None.
 
@@ -425,4 +414,4 @@ class LanceDataset(
         options = WriteOptions.named({"mode": mode, **kwargs})
         self._snapshot = write_version(data, self, schema, options)
 
-    _get_fragments = get_fragments
+    _get_fragments = DatasetQueries.get_fragments

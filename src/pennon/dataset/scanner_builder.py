@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan.query import ColumnOrdering as ColumnOrdering
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.plan.row_search import TextSearch
+from pennon.scan.predicate import all_of
 from pennon.scan.read.tasks import check_batch_rows
 from pennon.scan.run.sort import sort_keys
 from pennon.table.fragment import Fragment
@@ -51,6 +52,20 @@ def _refuse(name: str, option: str) -> Callable[..., ScannerBuilder]:
     return setter
 
 
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Filters that a row must pass, all of them: SQL texts and pyarrow expressions side by side."""
+
+    filters: tuple[str | pc.Expression, ...]
+
+    def and_also(self, filter: str | pc.Expression | AllOf | None) -> AllOf:
+        """Return these filters and another."""
+        if filter is None:
+            return self
+        more = filter.filters if isinstance(filter, AllOf) else (filter,)
+        return AllOf((*self.filters, *more))
+
+
 class ScannerBuilder:
     """Collects the options of a scan, one call each, and makes the scanner.
 
@@ -69,7 +84,7 @@ class ScannerBuilder:
         self.ds = ds
         self._given: dict[str, Any] = {}
         self._columns: Any = None
-        self._filter: str | pc.Expression | None = None
+        self._filter: str | pc.Expression | AllOf | None = None
         self._text: tuple[Any, tuple[str, ...] | None] | None = None
         self._nearest: VectorSearch | None = None
         self._fusion: Fusion | None = None
@@ -104,7 +119,10 @@ class ScannerBuilder:
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
-        if isinstance(filter, (str, pc.Expression)):
+        if isinstance(filter, AllOf):
+            for each in filter.filters:
+                self.filter(each)
+        if isinstance(filter, (str, pc.Expression, AllOf)):
             self._filter = filter
             return self
         message = (
@@ -253,7 +271,11 @@ class ScannerBuilder:
         order = tuple(columns) if expressions else ()
         return {"columns": stored, "expressions": expressions, "order": order}
 
-    def _condition(self, text: str | pc.Expression, search: RowSearch | None) -> Predicate:
+    def _condition(
+        self, text: str | pc.Expression | AllOf, search: RowSearch | None
+    ) -> Predicate:
+        if isinstance(text, AllOf):
+            return all_of([self._condition(each, search) for each in text.filters])
         try:
             return parse_predicate(self.ds.snapshot, text, search=search)
         except ArgumentError:

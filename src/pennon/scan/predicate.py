@@ -18,7 +18,7 @@ from pennon.expr.evaluate import passing
 from pennon.expr.few_rows import NumberTest, TextTest
 from pennon.expr.from_arrow import from_arrow
 from pennon.expr.prune import Pruner
-from pennon.expr.tree import Expression, paths_of
+from pennon.expr.tree import Call, Expression, paths_of
 
 
 @runtime_checkable
@@ -118,6 +118,30 @@ def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
     if condition is None:
         return ArrowPredicate(expression)
     return SqlPredicate(str(expression), condition)
+
+
+def all_of(predicates: Sequence[Predicate]) -> Predicate:
+    """Return the condition that a row passes if it passes all of several.
+
+    Raises ArgumentError where SQL text stands beside an expression that only pyarrow understands.
+    """
+    first, *others = predicates
+    for other in others:
+        first = _both(first, other)
+    return first
+
+
+def _both(one: Predicate, other: Predicate) -> Predicate:
+    if isinstance(one, SqlPredicate) and isinstance(other, SqlPredicate):
+        both = Call("AND", (one.condition, other.condition), pa.bool_())
+        return SqlPredicate(f"({one}) AND ({other})", both)
+    if isinstance(one, ArrowPredicate) and isinstance(other, ArrowPredicate):
+        return ArrowPredicate(one.expression & other.expression)
+    message = (
+        f"the filters {one} and {other} cannot be joined: one is SQL, and one an expression that only "
+        "pyarrow understands; write both as SQL"
+    )
+    raise ArgumentError(message)
 
 
 def parse_expression(text: str, schema: pa.Schema) -> Expression:

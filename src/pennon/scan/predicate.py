@@ -112,6 +112,25 @@ class SqlPredicate:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class BothPredicates:
+    """Two conditions, at least one in pyarrow's own form; a row passes if it passes both."""
+
+    one: Predicate
+    other: Predicate
+
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:
+        """See `Predicate.paths`."""
+        return list(dict.fromkeys([*self.one.paths(schema), *self.other.paths(schema)]))
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Predicate.test`."""
+        return pc.and_kleene(self.one.test(batch), self.other.test(batch))
+
+    def __str__(self) -> str:
+        return f"({self.one}) AND ({self.other})"
+
+
 def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
     """Return the condition that a pyarrow expression is; in our own form if that has its meaning."""
     condition = from_arrow(expression, schema)
@@ -121,10 +140,7 @@ def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
 
 
 def all_of(predicates: Sequence[Predicate]) -> Predicate:
-    """Return the condition that a row passes if it passes all of several.
-
-    Raises ArgumentError where SQL text stands beside an expression that only pyarrow understands.
-    """
+    """Return the condition that a row passes if it passes all of several."""
     first, *others = predicates
     for other in others:
         first = _both(first, other)
@@ -135,13 +151,7 @@ def _both(one: Predicate, other: Predicate) -> Predicate:
     if isinstance(one, SqlPredicate) and isinstance(other, SqlPredicate):
         both = Call("AND", (one.condition, other.condition), pa.bool_())
         return SqlPredicate(f"({one}) AND ({other})", both)
-    if isinstance(one, ArrowPredicate) and isinstance(other, ArrowPredicate):
-        return ArrowPredicate(one.expression & other.expression)
-    message = (
-        f"the filters {one} and {other} cannot be joined: one is SQL, and one an expression that only "
-        "pyarrow understands; write both as SQL"
-    )
-    raise ArgumentError(message)
+    return BothPredicates(one, other)
 
 
 def parse_expression(text: str, schema: pa.Schema) -> Expression:

@@ -24,7 +24,7 @@ DATASET = """
     from_pydantic_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer
-    new_file_session remap_row_addrs
+    new_file_session
     storage_options_accessor
 """
 OPERATION = """

@@ -27,7 +27,7 @@ from pennon.schema.lance_schema import LanceSchema
 from pennon.table.field_ids import highest_field_id
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
-from pennon.table.versions import latest_version, read_manifest
+from pennon.table.versions import given_manifest, latest_version, read_manifest
 
 if TYPE_CHECKING:
     from pennon.table.commit.lock import CommitLock
@@ -58,7 +58,7 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest, **unsupported}, DatasetBase.__init__)
+        refuse(unsupported, DatasetBase.__init__)
         for name, given in (
             ("index_cache_size", index_cache_size),
             ("metadata_cache_size", metadata_cache_size),
@@ -75,7 +75,10 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
 
             store = locked(store, commit_lock)
         number = None if isinstance(version, str) else version_number(version)
-        manifest = read_manifest(store, number)
+        if serialized_manifest is None:
+            manifest = read_manifest(store, number)
+        else:
+            manifest = given_manifest(serialized_manifest, number)
         if manifest.base_paths or manifest.branch is not None or trusted_bases is not None:
             from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - saves base paths at open
 

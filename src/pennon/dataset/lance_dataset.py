@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pennon import ops
 from pennon.compat.arguments import check_arrow_options, check_columns, row_ids, row_numbers
+from pennon.compat.bitmap import Bitmap
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
 from pennon.dataset.fragment import LanceFragment
@@ -371,14 +372,14 @@ class LanceDataset(
         found = self._snapshot.manifest.fragment(fragment_id)
         return None if found is None else LanceFragment(self, None, fragment=found)
 
-    def fragment_ids(self) -> set[int]:
-        """Return the ids of all fragments.
+    def fragment_ids(self) -> Bitmap:
+        """Return the ids of all fragments, a set.
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
         >>> ds.fragment_ids()
-        {0, 1}
+        Bitmap({0, 1})
         """
-        return {fragment.id for fragment in self._snapshot.manifest.fragments}
+        return Bitmap(fragment.id for fragment in self._snapshot.manifest.fragments)
 
     def validate(self, *, repair: bool = False) -> None:
         """Raise FormatError or NotFoundError if something of this version is missing or wrong.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.compat.arguments import row_ids
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.scanner_builder import AllOf, ScannerBuilder
 
 if TYPE_CHECKING:
     from pennon.dataset.filtered import FilteredDataset
+    from pennon.dataset.native import NativeDataset
     from pennon.dataset.sql import SqlQueryBuilder
 
 
@@ -45,6 +49,37 @@ class DatasetQueries(DatasetBase):
 
         ScannerBuilder(self).filter(expression).to_scanner()  # raises for what is no filter
         return FilteredDataset(self, AllOf((expression,)))
+
+    @property
+    def _ds(self) -> NativeDataset:
+        """Return the table under the names of pylance's native handle."""
+        from pennon.dataset.native import NativeDataset  # noqa: PLC0415 - few programs use it
+
+        return NativeDataset(self)
+
+    def remap_row_addrs(self, addrs: pa.Array[Any] | pa.ChunkedArray[Any]) -> pa.Array[Any] | None:
+        """Return the addresses that rows have now, NULL for those that a compaction dropped.
+
+        ``addrs``: row addresses of the time before compactions that left the indices as they were
+        (``defer_index_remap=True``).  Those compactions are known until the indices are remapped; other addresses are
+        returned as they are.  None if the table has no fragment reuse index.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+        >>> _ = ds.delete("id = 2")
+        >>> _ = ds.optimize.compact_files(defer_index_remap=True)
+        >>> ds.remap_row_addrs(pa.array([0, 1 << 32, 2 << 32], pa.uint64())).to_pylist()
+        [12884901888, None, 12884901889]
+        """
+        from pennon.scan.plan.moved_rows import moved_rows  # noqa: PLC0415 - saves indices at open
+
+        old = row_ids(addrs)
+        moved = moved_rows(self._snapshot)
+        if not moved.maps:
+            return None
+        rows, is_there = moved.numbers(old)
+        found = np.zeros(len(old), np.uint64)
+        found[is_there] = rows
+        return pa.array(found, pa.uint64(), mask=~is_there)
 
     def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
         """Return the fragments, by default all; with a filter those in which rows may pass it.

@@ -83,6 +83,16 @@ class Session:
         """Return how much of it are indices of tables."""
         return self._indices.size_bytes
 
+    @property
+    def index_cache_entries(self) -> int:
+        """Return the number of parts of indices that are remembered."""
+        return len(self._indices)
+
+    @property
+    def index_cache_hit_rate(self) -> float:
+        """Return the share of questions for parts of indices that memory answered; 0 before the first."""
+        return self._indices.hit_rate
+
     def approx_num_items(self) -> int:
         """Return the number of entries: files, pages, deleted rows of fragments, row ids, indices."""
         return len(self._memory) + len(self._indices) + len(self.mapped)

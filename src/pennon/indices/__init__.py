@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeAlias
 
 from pennon.dataset.index_builder import IndicesBuilder
 from pennon.dataset.index_descriptions import IndexSegmentDescription
@@ -12,11 +13,16 @@ from pennon.dataset.vector_models import IvfModel, PqModel
 __all__ = [
     "IndexConfig",
     "IndexFileVersion",
+    "IndexSegment",
     "IndexSegmentDescription",
     "IndicesBuilder",
     "IvfModel",
     "PqModel",
+    "SupportedDistributedIndices",
 ]
+
+IndexSegment: TypeAlias = IndexSegmentDescription
+"""A segment of an index: its UUID, the fragments that it covers, its version."""
 
 
 class IndexFileVersion(StrEnum):
@@ -24,3 +30,14 @@ class IndexFileVersion(StrEnum):
 
     LEGACY = "Legacy"
     V3 = "V3"
+
+
+class SupportedDistributedIndices(StrEnum):
+    """The kinds that pylance merges from segments of several machines; Pennon merges those of every kind."""
+
+    BTREE = "BTREE"
+    INVERTED = "INVERTED"
+    IVF_FLAT = "IVF_FLAT"
+    IVF_PQ = "IVF_PQ"
+    IVF_SQ = "IVF_SQ"
+    VECTOR = "VECTOR"

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
+    from pennon.dataset.stats import DataStatistics as DataStatistics
+    from pennon.dataset.stats import FieldStatistics as FieldStatistics
     from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.ops.index.progress import IndexProgress as IndexProgress
     from pennon.scan.metrics import ScanStatistics as ScanStatistics
@@ -49,7 +51,9 @@ __all__ = [
     "CleanupExplanation",
     "CleanupReferencedBranch",
     "CleanupStats",
+    "DataStatistics",
     "DatasetBasePath",
+    "FieldStatistics",
     "FragmentMetadata",
     "Index",
     "IndexFile",
@@ -69,6 +73,7 @@ __all__ = [
     "write_dataset",
 ]
 _MODULES = (
+    "bitmap",
     "blob",
     "commit",
     "file",

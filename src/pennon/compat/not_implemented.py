@@ -14,8 +14,8 @@ from pennon.errors import UnsupportedError
 MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter
-    CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken
+    CompactedSsTable DedicatedBlobWriter evaluate_sharding_spec
+    ExecutionPlan FFILanceTableProvider FtsToken
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
     PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize

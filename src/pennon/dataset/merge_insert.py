@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import pyarrow as pa
 
@@ -34,6 +34,10 @@ class MergeResult(TypedDict):
     num_inserted_rows: int
     num_updated_rows: int
     num_deleted_rows: int
+
+
+ExecuteResult: TypeAlias = MergeResult
+"""pylance's name of the result of a merge."""
 
 
 class MergeInsertBuilder:

@@ -16,6 +16,21 @@ from pennon.names import HOMES as _HOMES
 from pennon.scan.session import Session as Session
 
 if TYPE_CHECKING:
+    from pennon import bitmap as bitmap
+    from pennon import blob as blob
+    from pennon import commit as commit
+    from pennon import file as file
+    from pennon import fragment as fragment
+    from pennon import indices as indices
+    from pennon import io as io
+    from pennon import optimize as optimize
+    from pennon import progress as progress
+    from pennon import query as query
+    from pennon import schema as schema
+    from pennon import spark as spark
+    from pennon import udf as udf
+    from pennon import util as util
+    from pennon import vector as vector
     from pennon.blob.file import BlobColumn as BlobColumn
     from pennon.blob.file import BlobFile as BlobFile
     from pennon.dataset.cleanup import CleanupCandidateFile as CleanupCandidateFile
@@ -36,6 +51,8 @@ if TYPE_CHECKING:
     from pennon.dataset.stats import FieldStatistics as FieldStatistics
     from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.ops.index.progress import IndexProgress as IndexProgress
+
+    __version__: str
     from pennon.scan.metrics import ScanStatistics as ScanStatistics
     from pennon.schema.blob_type import Blob as Blob
     from pennon.schema.blob_type import BlobArray as BlobArray
@@ -91,12 +108,14 @@ _MODULES = (
 )
 
 
-def __getattr__(name: str) -> _Any:
-    if name in __all__:
-        _check_imports_work()
-        return getattr(_import_module(_HOMES[name]), name)
-    if name == "__version__":
-        return _import_module("importlib.metadata").version("pennon")
-    if name in _MODULES:
-        return _import_module(f"pennon.{name}")
-    return _missing("pennon", name)
+if not TYPE_CHECKING:  # a type checker reads the imports above
+
+    def __getattr__(name: str) -> _Any:
+        if name in __all__:
+            _check_imports_work()
+            return getattr(_import_module(_HOMES[name]), name)
+        if name == "__version__":
+            return _import_module("importlib.metadata").version("pennon")
+        if name in _MODULES:
+            return _import_module(f"pennon.{name}")
+        return _missing("pennon", name)

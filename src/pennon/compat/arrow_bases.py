@@ -55,7 +55,7 @@ class ArrowDataset(_Dataset):
         >>> ds.partition_expression
         <pyarrow.compute.Expression true>
         """
-        return pc.scalar(True)
+        return pc.scalar(value=True)
 
     def replace_schema(self, schema: pa.Schema) -> NoReturn:
         """Refuse, as pylance does; the schema is the table's."""

@@ -129,7 +129,9 @@ class Cache:
 
     def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         known = self._entries.get(key)
-        found: T | None = None if known is None else known[0]  # another thread may have been done with it a moment ago
+        found: T | None = (
+            None if known is None else known[0]
+        )  # another thread may have been done with it a moment ago
         if found is not None:
             return found
         made = make()

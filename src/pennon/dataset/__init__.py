@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from pennon.dataset.delta import DatasetDelta as DatasetDelta
     from pennon.dataset.fragment import LanceFragment as LanceFragment
     from pennon.dataset.index_descriptions import IndexSegment as IndexSegment
-    from pennon.dataset.index_descriptions import SupportedDistributedIndices as SupportedDistributedIndices
+    from pennon.dataset.index_descriptions import (
+        SupportedDistributedIndices as SupportedDistributedIndices,
+    )
     from pennon.dataset.index_reads import IndexInformation as IndexInformation
     from pennon.dataset.indices import IndexConfig as IndexConfig
     from pennon.dataset.lance_dataset import LanceDataset as LanceDataset
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from pennon.dataset.open import dataset as dataset
     from pennon.dataset.open import parse_time as parse_time
     from pennon.dataset.open import write_dataset as write_dataset
+    from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
     from pennon.dataset.operation import Index as Index
     from pennon.dataset.operation import IndexFile as IndexFile
-    from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.refs import Branch as Branch
@@ -45,8 +47,8 @@ if TYPE_CHECKING:
     from pennon.dataset.stats import FieldStatistics as FieldStatistics
     from pennon.dataset.stats import LanceStats as LanceStats
     from pennon.dataset.transactions import BulkCommitResult as BulkCommitResult
-    from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.dataset.udf import BatchUDF as BatchUDF
+    from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.dataset.vector_reader import VectorIndexReader as VectorIndexReader
     from pennon.dataset.versions import Version as Version
     from pennon.dataset.versions import VersionRef as VersionRef
@@ -113,4 +115,5 @@ __all__ = [
     "write_dataset",
 ]
 
-__getattr__ = _lazy_names(__name__, frozenset(__all__))
+if not TYPE_CHECKING:  # a type checker reads the imports above
+    __getattr__ = _lazy_names(__name__, frozenset(__all__))

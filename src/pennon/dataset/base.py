@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from pennon import ops
 from pennon.compat.arguments import refuse, version_number
 from pennon.compat.arrow_bases import ArrowDataset
 from pennon.compat.not_implemented import Unfinished, missing
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.interpreter_end import check_imports_work
 from pennon.io import open_store
 from pennon.ops.retry import with_retries
@@ -55,7 +56,7 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         session: Session | None = None,
         *,
         trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
         refuse(unsupported, DatasetBase.__init__)
@@ -180,9 +181,11 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         """Return the place and version."""
         return f"<LanceDataset {self._uri!r} version {self.version}>"
 
-    def __getattr__(self, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        return missing("LanceDataset", name)
+    if not TYPE_CHECKING:  # a type checker finds absent attributes itself
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of an absent attribute whether pylance has it."""
+            return missing("LanceDataset", name, self)
 
     @property
     def snapshot(self) -> Snapshot:

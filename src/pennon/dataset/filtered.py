@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arrow_bases import ArrowDataset
+from pennon.compat.option_types import Columns, Filter, FilteredKeywords, ScanKeywords
 from pennon.dataset.scanner_builder import AllOf
+from pennon.dataset.scans import DatasetScans
 
 if TYPE_CHECKING:
     from pennon.dataset.fragment import LanceFragment
     from pennon.dataset.scanner import LanceScanner
-
-
-class Filterable(Protocol):
-    """The methods of a table that its filtered rows need."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the schema of its rows."""
-
-    def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> LanceScanner:
-        """Describe a scan."""
-
-    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
-        """Return the fragments in which rows may pass a filter."""
 
 
 class FilteredDataset(ArrowDataset):
@@ -39,7 +27,7 @@ class FilteredDataset(ArrowDataset):
     (2, [2])
     """
 
-    def __init__(self, dataset: Filterable, condition: AllOf) -> None:
+    def __init__(self, dataset: DatasetScans, condition: AllOf) -> None:
         """Take a table and what its rows must pass."""
         self._dataset = dataset
         self._condition = condition
@@ -53,29 +41,37 @@ class FilteredDataset(ArrowDataset):
         """Return those rows that pass another filter, too."""
         return FilteredDataset(self._dataset, self._condition.and_also(expression))
 
-    def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> LanceScanner:
+    def scanner(
+        self, columns: Columns = None, filter: Filter = None, **options: Unpack[FilteredKeywords]
+    ) -> LanceScanner:
         """Describe a scan of the rows; the options are those of `LanceDataset.scanner`."""
         return self._dataset.scanner(columns, self._condition.and_also(filter), **options)
 
-    def to_table(self, columns: Any = None, filter: Any = None, **options: Any) -> pa.Table:
+    def to_table(
+        self, columns: Columns = None, filter: Filter = None, **options: Unpack[FilteredKeywords]
+    ) -> pa.Table:
         """Read the rows into a table."""
         return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
-        self, columns: Any = None, filter: Any = None, **options: Any
+        self, columns: Columns = None, filter: Filter = None, **options: Unpack[FilteredKeywords]
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch."""
         return self.scanner(columns, filter, **options).to_batches()
 
-    def head(self, num_rows: int, **options: Any) -> pa.Table:
+    def head(
+        self, num_rows: int, columns: Columns = None, **options: Unpack[ScanKeywords]
+    ) -> pa.Table:
         """Read the first rows."""
-        return self.scanner(**{**options, "limit": num_rows}).to_table()
+        return self._dataset.scanner(columns, self._condition, num_rows, **options).to_table()
 
-    def take(self, indices: Any, columns: Any = None, **options: Any) -> pa.Table:
+    def take(
+        self, indices: Any, columns: Columns = None, **options: Unpack[FilteredKeywords]
+    ) -> pa.Table:
         """Read rows by their number among those that pass."""
         return self.scanner(columns, **options).take(indices)
 
-    def count_rows(self, filter: Any = None, **options: Any) -> int:
+    def count_rows(self, filter: Filter = None, **options: Unpack[FilteredKeywords]) -> int:
         """Return how many rows pass."""
         return self.scanner([], filter, **options).count_rows()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -204,7 +204,9 @@ class IndicesBuilder:
         stored = stored.storage if isinstance(stored, pa.ExtensionArray) else stored
         centroids, _ = usable(stored, np.arange(len(stored), dtype=np.uint64), L2)
         if centroids.shape[1] != self.dimension:
-            message = f"centroids of {centroids.shape[1]} numbers are none of vectors of {self.dimension}"
+            message = (
+                f"centroids of {centroids.shape[1]} numbers are none of vectors of {self.dimension}"
+            )
             raise ArgumentError(message)
         metric = metric_named(ivf_model.distance_type)
         if metric is None:
@@ -217,7 +219,9 @@ class IndicesBuilder:
             for batch in self._vectors():
                 rows, numbers = usable(batch.column(0), batch.column(1).to_numpy(), metric)
                 parts = near.nearest(as_floats(rows))[0].ravel().astype(np.uint32)
-                yield pa.RecordBatch.from_arrays([pa.array(numbers), pa.array(parts)], schema=schema)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(numbers), pa.array(parts)], schema=schema
+                )
 
         uri = output_uri or f"{tempfile.mkdtemp(prefix='pennon-partitions-')}/partitions.lance"
         reader = pa.RecordBatchReader.from_batches(schema, batches())

@@ -10,13 +10,21 @@ from typing import Any, TypeAlias, TypedDict
 
 import pyarrow as pa
 
+from pennon.compat.option_types import MergeModeName
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_update
 from pennon.errors import ArgumentError, printable
 from pennon.ops.base_paths import Targets
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
-from pennon.ops.merge_insert.merge import MergeCounts, Merged, MergePlan, commit_merge, plan_merge, run_merge
+from pennon.ops.merge_insert.merge import (
+    MergeCounts,
+    Merged,
+    MergePlan,
+    commit_merge,
+    plan_merge,
+    run_merge,
+)
 from pennon.ops.merge_insert.source import Source, key_columns
 from pennon.ops.retry import CONFLICT_RETRIES, RETRY_TIMEOUT
 from pennon.ops.source import as_reader
@@ -165,7 +173,7 @@ class MergeInsertBuilder:
         """
         return self
 
-    def write_mode(self, mode: str) -> MergeInsertBuilder:
+    def write_mode(self, mode: MergeModeName) -> MergeInsertBuilder:
         """Choose how updated rows are written if the data has only some of the columns.
 
         ``rewrite_rows`` (and ``auto``): the rows, whole, into new fragments.  ``rewrite_columns``: the

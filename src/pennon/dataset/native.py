@@ -22,14 +22,47 @@ if TYPE_CHECKING:
     from pennon.schema.lance_schema import LanceSchema
 
 _SAME: Final = frozenset(
-    """
-    add_bases all_files checkout_latest checkout_version config count_rows create_branch data_storage_version
-    delete delete_config_keys describe_indices drop_columns drop_index explain_cleanup_old_versions fragment_ids
-    get_fragment get_fragments get_ivf_model get_transactions has_stable_row_ids initial_storage_options
-    latest_storage_options merge_existing_index_segments migrate_manifest_paths_v2 prewarm_index read_transaction
-    replace_field_metadata replace_schema_metadata restore session sql tracked_files truncate_table update
-    update_config update_metadata validate version_refs versions
-    """.split()
+    [
+        "add_bases",
+        "all_files",
+        "checkout_latest",
+        "checkout_version",
+        "config",
+        "count_rows",
+        "create_branch",
+        "data_storage_version",
+        "delete",
+        "delete_config_keys",
+        "describe_indices",
+        "drop_columns",
+        "drop_index",
+        "explain_cleanup_old_versions",
+        "fragment_ids",
+        "get_fragment",
+        "get_fragments",
+        "get_ivf_model",
+        "get_transactions",
+        "has_stable_row_ids",
+        "initial_storage_options",
+        "latest_storage_options",
+        "merge_existing_index_segments",
+        "migrate_manifest_paths_v2",
+        "prewarm_index",
+        "read_transaction",
+        "replace_field_metadata",
+        "replace_schema_metadata",
+        "restore",
+        "session",
+        "sql",
+        "tracked_files",
+        "truncate_table",
+        "update",
+        "update_config",
+        "update_metadata",
+        "validate",
+        "version_refs",
+        "versions",
+    ]
 )
 """The names that mean the same there and in `LanceDataset`."""
 
@@ -57,7 +90,7 @@ class NativeDataset:
     @property
     def uri(self) -> str:
         """Return the place of the table."""
-        return self._dataset.uri
+        return str(self._dataset.uri)
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,15 +100,16 @@ class NativeDataset:
     @property
     def lance_schema(self) -> LanceSchema:
         """Return the schema with field ids."""
-        return self._dataset.lance_schema
+        found: LanceSchema = self._dataset.lance_schema
+        return found
 
     def version(self) -> int:
         """Return the number of the version."""
-        return self._dataset.version
+        return int(self._dataset.version)
 
     def latest_version(self) -> int:
         """Return the number of the newest version."""
-        return self._dataset.latest_version
+        return int(self._dataset.latest_version)
 
     def current_version(self) -> Any:
         """Return the version with its time and metadata."""
@@ -83,7 +117,7 @@ class NativeDataset:
 
     def get_version(self, tag: str) -> int:
         """Return the number of the version that a tag names."""
-        return self._dataset.tags.get_version(tag)
+        return int(self._dataset.tags.get_version(tag))
 
     def tags(self) -> dict[str, Any]:
         """Return all tags."""
@@ -95,7 +129,8 @@ class NativeDataset:
 
     def base_paths(self) -> dict[int, DatasetBasePath]:
         """Return the further places of files, by their ids."""
-        return self._dataset.base_paths()
+        found: dict[int, DatasetBasePath] = self._dataset.base_paths()
+        return found
 
     def count_fragments(self) -> int:
         """Return the number of fragments."""
@@ -103,11 +138,11 @@ class NativeDataset:
 
     def count_deleted_rows(self) -> int:
         """Return the number of deleted rows that data files still have."""
-        return self._dataset.stats.dataset_stats()["num_deleted_rows"]
+        return int(self._dataset.stats.dataset_stats()["num_deleted_rows"])
 
     def num_small_files(self, max_rows_per_group: int) -> int:
         """Return the number of fragments that have fewer rows."""
-        return self._dataset.stats.dataset_stats(max_rows_per_group)["num_small_files"]
+        return int(self._dataset.stats.dataset_stats(max_rows_per_group)["num_small_files"])
 
     def data_stats(self) -> Any:
         """Return the bytes of each field."""
@@ -141,7 +176,7 @@ class NativeDataset:
         self,
         row_slices: Iterable[tuple[int, int]],
         columns: list[str] | None = None,
-        batch_readahead: int = 10,  # noqa: ARG002 - pylance's option
+        batch_readahead: int = 10,
     ) -> pa.RecordBatchReader:
         """Return a reader with a batch for each slice of row numbers, ``(start, end)``."""
         schema = self._dataset.scanner(columns).projected_schema
@@ -158,15 +193,16 @@ class NativeDataset:
 
     def session(self) -> Session:
         """Return the session."""
-        return self._dataset.session()
+        found: Session = self._dataset.session()
+        return found
 
     def index_cache_entry_count(self) -> int:
         """Return the number of parts of indices that the session remembers."""
-        return self._dataset.session().index_cache_entries
+        return int(self._dataset.session().index_cache_entries)
 
     def index_cache_hit_rate(self) -> float:
         """Return the share of questions for parts of indices that the session could answer; 0 before the first."""
-        return self._dataset.session().index_cache_hit_rate
+        return float(self._dataset.session().index_cache_hit_rate)
 
 
 def _columns(

@@ -9,17 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arguments import row_ids
-from pennon.dataset.base import DatasetBase
-from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.scanner_builder import AllOf, ScannerBuilder
+from pennon.dataset.scans import DatasetScans
 
 if TYPE_CHECKING:
     from pennon.dataset.filtered import FilteredDataset
-    from pennon.dataset.native import NativeDataset
     from pennon.dataset.sql import SqlQueryBuilder
 
 
-class DatasetQueries(DatasetBase):
+class DatasetQueries(DatasetScans):
     """The methods of a table that answer questions about its rows."""
 
     def sql(self, sql: str) -> SqlQueryBuilder:
@@ -50,13 +48,6 @@ class DatasetQueries(DatasetBase):
         ScannerBuilder(self).filter(expression).to_scanner()  # raises for what is no filter
         return FilteredDataset(self, AllOf((expression,)))
 
-    @property
-    def _ds(self) -> NativeDataset:
-        """Return the table under the names of pylance's native handle."""
-        from pennon.dataset.native import NativeDataset  # noqa: PLC0415 - few programs use it
-
-        return NativeDataset(self)
-
     def remap_row_addrs(self, addrs: pa.Array[Any] | pa.ChunkedArray[Any]) -> pa.Array[Any] | None:
         """Return the addresses that rows have now, NULL for those that a compaction dropped.
 
@@ -80,22 +71,3 @@ class DatasetQueries(DatasetBase):
         found = np.zeros(len(old), np.uint64)
         found[is_there] = rows
         return pa.array(found, pa.uint64(), mask=~is_there)
-
-    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
-        """Return the fragments, by default all; with a filter those in which rows may pass it.
-
-        Row ids and addresses, statistics and indices rule fragments out; no column is read.
-
-        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=2)
-        >>> [fragment.count_rows() for fragment in ds.get_fragments()]
-        [2, 1]
-        >>> ds.create_scalar_index("id", "BTREE")
-        >>> [fragment.fragment_id for fragment in ds.get_fragments("id > 2")]
-        [1]
-        """
-        fragments = self._snapshot.manifest.fragments
-        if filter is not None:
-            scan = ScannerBuilder(self).columns([]).filter(filter).to_scanner()
-            ids = scan.fragment_ids()
-            fragments = tuple(each for each in fragments if each.id in ids)
-        return [LanceFragment(self, None, fragment=fragment) for fragment in fragments]

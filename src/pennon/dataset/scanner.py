@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arguments import row_numbers
 from pennon.compat.arrow_bases import ArrowScanner
+from pennon.compat.option_types import BlobMode, PandasOptions
 from pennon.core.cached_property import cached_property
 from pennon.core.extras import not_installed
 from pennon.encoding.exact_batches import exact_batches, exact_table
@@ -145,7 +146,7 @@ class LanceScanner(ArrowScanner):
         reader: Any = self.to_reader()
         return reader.__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, *, blob_mode: str = "lazy", **kwargs: Any) -> Any:
+    def to_pandas(self, *, blob_mode: BlobMode = "lazy", **kwargs: Unpack[PandasOptions]) -> Any:
         """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or

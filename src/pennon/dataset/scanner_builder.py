@@ -285,9 +285,7 @@ class ScannerBuilder:
         order = tuple(columns) if expressions else ()
         return {"columns": stored, "expressions": expressions, "order": order}
 
-    def _condition(
-        self, text: str | pc.Expression | AllOf, search: RowSearch | None
-    ) -> Predicate:
+    def _condition(self, text: str | pc.Expression | AllOf, search: RowSearch | None) -> Predicate:
         if isinstance(text, AllOf):
             return all_of([self._condition(each, search) for each in text.filters])
         try:
@@ -396,7 +394,7 @@ def _present(predicate: Predicate | None) -> list[Predicate]:
     return [] if predicate is None else [predicate]
 
 
-def _segment_ids(segments: Iterable[str | UUID]) -> frozenset[str]:
+def _segment_ids(segments: Any) -> frozenset[str]:
     """Return UUIDs as text.  Raises TypeError for one alone, ArgumentError for text that is none, or for no segment."""
     if isinstance(segments, (str, UUID)):
         message = f"index_segments is a list of UUIDs, not a single one: [{str(segments)!r}]"

@@ -154,11 +154,11 @@ class SqlTable(ArrowDataset):
 
     def scanner(
         self,
-        schema: pa.Schema | None = None,  # noqa: ARG002 - pyarrow's fragments are given one
+        schema: pa.Schema | None = None,
         *,
         columns: list[str] | None = None,
         filter: Any = None,
-        batch_size: int | None = None,  # noqa: ARG002 - DataFusion's own, which the table's option sets
+        batch_size: int | None = None,
     ) -> LanceScanner:
         """Return the scan of some columns, for the rows that pass the filter."""
         builder = ScannerBuilder(self._dataset).apply_defaults(self._options)
@@ -167,6 +167,6 @@ class SqlTable(ArrowDataset):
             builder.filter(filter)
         return builder.to_scanner()
 
-    def get_fragments(self, filter: Any = None) -> Iterator[SqlTable]:  # noqa: ARG002 - the scan has it
+    def get_fragments(self, filter: Any = None) -> Iterator[SqlTable]:
         """Return the one fragment: a scan runs on threads of its own, and keeps the order of rows."""
         return iter([self])

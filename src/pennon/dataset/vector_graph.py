@@ -73,7 +73,7 @@ class HNSW:
                 message = f"{name} is {value}, which must be at least {least}"
                 raise ArgumentError(message)
         made = cls(pa.concat_arrays(arrays), Graph(m, ef_construction, max_level))
-        made._grown  # noqa: B018, SLF001 - wrong vectors are found now
+        made._grown  # noqa: B018 - wrong vectors are found now
         return made
 
     @cached_property

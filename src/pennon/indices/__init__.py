@@ -24,6 +24,7 @@ __all__ = [
     "SupportedDistributedIndices",
 ]
 
+
 class IndexFileVersion(StrEnum):
     """The layouts of an index of vectors: one file with stages, and two with global buffers (Pennon writes these)."""
 

@@ -9,10 +9,11 @@ has the name of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 from weakref import WeakValueDictionary, ref
 
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cache import Cache
 from pennon.core.fast_dataclass import dataclass
@@ -64,7 +65,7 @@ class Session:
         self,
         index_cache_size_bytes: int | None = None,
         metadata_cache_size_bytes: int | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, Session.__init__)
         self._index_bytes = _bound("index_cache_size_bytes", index_cache_size_bytes)

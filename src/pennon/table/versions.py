@@ -23,7 +23,14 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, PoolSpec, beside, map_all
 from pennon.core.units import DatasetVersion
-from pennon.errors import ArgumentError, Breadcrumb, CannotListError, FormatError, LanceError, NotFoundError
+from pennon.errors import (
+    ArgumentError,
+    Breadcrumb,
+    CannotListError,
+    FormatError,
+    LanceError,
+    NotFoundError,
+)
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.table.field_ids import with_distinct_ids

@@ -24,6 +24,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError
+from pennon.ops.base_paths import Targets, task_into_bases
 from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
@@ -38,7 +39,6 @@ from pennon.ops.merge_insert.rewrite_columns import PatchTask
 from pennon.ops.merge_insert.source import Source
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import Rows, plan_groups
-from pennon.ops.base_paths import Targets, task_into_bases
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot

@@ -45,14 +45,16 @@ def row_mask(allowlist: bytes | None, blocklist: bytes | None) -> SqlPredicate |
     return SqlPredicate(" AND ".join(text for text, _ in parts), condition)
 
 
-def _rows(name: str, data: bytes) -> RowSet:
+def _rows(name: str, data: object) -> RowSet:
     if not isinstance(data, bytes):
         message = f"{name} is a serialized set of row ids (serialize_row_addrs makes one), got {type(data).__name__}"
         raise TypeError(message)
     try:
         return parse_address_sets([data])
     except FormatError as error:
-        message = f"{name} is not a serialized set of row ids (serialize_row_addrs makes one): {error}"
+        message = (
+            f"{name} is not a serialized set of row ids (serialize_row_addrs makes one): {error}"
+        )
         raise ArgumentError(message) from error
 
 

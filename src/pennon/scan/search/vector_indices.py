@@ -22,7 +22,13 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
 from pennon.core.units import FragmentId
-from pennon.errors import ArgumentError, ColumnTypeError, FormatError, NotFoundError, UnsupportedError
+from pennon.errors import (
+    ArgumentError,
+    ColumnTypeError,
+    FormatError,
+    NotFoundError,
+    UnsupportedError,
+)
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import SearchResult, VectorIndex

@@ -17,6 +17,26 @@ from pennon.names import HOMES as _HOMES
 from pennon.scan.session import Session as Session
 
 if TYPE_CHECKING:
+    from pennon import arrow as arrow
+    from pennon import bitmap as bitmap
+    from pennon import blob as blob
+    from pennon import commit as commit
+    from pennon import debug as debug
+    from pennon import file as file
+    from pennon import fragment as fragment
+    from pennon import indices as indices
+    from pennon import io as io
+    from pennon import log as log
+    from pennon import optimize as optimize
+    from pennon import progress as progress
+    from pennon import pydantic as pydantic
+    from pennon import query as query
+    from pennon import sampler as sampler
+    from pennon import schema as schema
+    from pennon import spark as spark
+    from pennon import udf as udf
+    from pennon import util as util
+    from pennon import vector as vector
     from pennon.as_lance.install import install_as_lance as install_as_lance
     from pennon.blob.file import BlobColumn as BlobColumn
     from pennon.blob.file import BlobFile as BlobFile
@@ -34,9 +54,13 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
+    from pennon.dataset.stats import DataStatistics as DataStatistics
+    from pennon.dataset.stats import FieldStatistics as FieldStatistics
     from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.log import set_logger as set_logger
     from pennon.ops.index.progress import IndexProgress as IndexProgress
+
+    __version__: str
     from pennon.scan.metrics import ScanStatistics as ScanStatistics
     from pennon.schema.blob_type import Blob as Blob
     from pennon.schema.blob_type import BlobArray as BlobArray
@@ -54,7 +78,9 @@ __all__ = [
     "CleanupExplanation",
     "CleanupReferencedBranch",
     "CleanupStats",
+    "DataStatistics",
     "DatasetBasePath",
+    "FieldStatistics",
     "FragmentMetadata",
     "Index",
     "IndexFile",
@@ -79,6 +105,7 @@ __all__ = [
 ]
 _MODULES = (
     "arrow",
+    "bitmap",
     "blob",
     "commit",
     "debug",
@@ -103,12 +130,14 @@ if "LANCE_LOG" in _environ or "LANCE_LOG_FILE" in _environ:
     _import_module("pennon.log")
 
 
-def __getattr__(name: str) -> _Any:
-    if name in __all__:
-        _check_imports_work()
-        return getattr(_import_module(_HOMES[name]), name)
-    if name == "__version__":
-        return _import_module("importlib.metadata").version("pennon")
-    if name in _MODULES:
-        return _import_module(f"pennon.{name}")
-    return _missing("pennon", name)
+if not TYPE_CHECKING:  # a type checker reads the imports above
+
+    def __getattr__(name: str) -> _Any:
+        if name in __all__:
+            _check_imports_work()
+            return getattr(_import_module(_HOMES[name]), name)
+        if name == "__version__":
+            return _import_module("importlib.metadata").version("pennon")
+        if name in _MODULES:
+            return _import_module(f"pennon.{name}")
+        return _missing("pennon", name)

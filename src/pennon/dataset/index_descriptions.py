@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeAlias
 
 from pennon.dataset.operation_fields import from_index as from_index
 from pennon.dataset.operation_fields import to_index as to_index
@@ -49,6 +50,21 @@ class IndexSegmentDescription:
     created_at: datetime | None
     size_bytes: int | None
     base_id: int | None
+
+
+IndexSegment: TypeAlias = IndexSegmentDescription
+"""pylance's name of a segment: its UUID, the fragments that it covers, its version."""
+
+
+class SupportedDistributedIndices(StrEnum):
+    """The kinds that pylance merges from segments of several machines; Pennon merges those of every kind."""
+
+    BTREE = "BTREE"
+    INVERTED = "INVERTED"
+    IVF_FLAT = "IVF_FLAT"
+    IVF_PQ = "IVF_PQ"
+    IVF_SQ = "IVF_SQ"
+    VECTOR = "VECTOR"
 
 
 @dataclass(frozen=True)

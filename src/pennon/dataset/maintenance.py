@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 import pyarrow as pa
 
 from pennon import ops
 from pennon.compat.arguments import unknown_option
+from pennon.compat.option_types import OptimizeIndicesOptions
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError
 from pennon.io import open_store
@@ -236,7 +237,7 @@ class DatasetOptimizer:
 
         return Compaction.execute(self._dataset, given)
 
-    def optimize_indices(self, **options: Any) -> None:
+    def optimize_indices(self, **options: Unpack[OptimizeIndicesOptions]) -> None:
         """Index the rows that came since, merge segments, and turn the handle to the version made.
 
         The options are pylance's: ``num_indices_to_merge`` (by default 1: new rows join the last segment; 0: they
@@ -249,19 +250,15 @@ class DatasetOptimizer:
         if made is not None:
             self._dataset._turn_to(made)  # noqa: SLF001 - its own
 
-    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **options: Any) -> None:
+    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.
 
         Pennon never does so by itself.
         """
-        for name in options:
-            raise unknown_option("enable_auto_cleanup", name, ("auto_cleanup_config",))
         self._configure(_auto_cleanup(auto_cleanup_config))
 
-    def disable_auto_cleanup(self, **options: Any) -> None:
+    def disable_auto_cleanup(self) -> None:
         """Undo `enable_auto_cleanup`."""
-        for name in options:
-            raise unknown_option("disable_auto_cleanup", name, ())
         self._configure(dict.fromkeys(_auto_cleanup({})))
 
     def _configure(self, values: Mapping[str, str | None]) -> None:

@@ -31,4 +31,5 @@ __all__ = [
     "stable_version",
 ]
 
-__getattr__ = _lazy_names(__name__, frozenset(__all__))
+if not TYPE_CHECKING:  # a type checker reads the imports above
+    __getattr__ = _lazy_names(__name__, frozenset(__all__))

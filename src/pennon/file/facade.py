@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.units import MIB
 from pennon.encoding.exact_batches import exact_batches
 from pennon.encoding.rows import Rows
@@ -80,7 +81,7 @@ class LanceFileReader:
         path: str | os.PathLike[str],
         storage_options: Mapping[str, str] | None = None,
         columns: Sequence[str] | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, LanceFileReader.__init__)
         folder, name = split_path(path)
@@ -217,7 +218,7 @@ class LanceFileWriter:
         storage_options: Mapping[str, str] | None = None,
         max_page_bytes: int | None = None,
         rows_per_zone: int | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, LanceFileWriter.__init__)
         folder, name = split_path(path)

@@ -115,6 +115,8 @@ class ScanOptions:
     uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
     search: RowSearch | None = None
+    mask: Predicate | None = None
+    """The rows that a search may find at all, whether its condition comes before it or behind it."""
 
     @property
     def metas(self) -> tuple[MetaColumn, ...]:

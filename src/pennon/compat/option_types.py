@@ -226,6 +226,10 @@ class OptimizeIndicesOptions(TypedDict, total=False):
     retrain: bool
 
 
+class NoOptions(TypedDict):
+    """No options: a keyword is refused, with the nearest parameter in the message."""
+
+
 class WriteKeywords(TypedDict, total=False):
     """Options of `pennon.write_dataset` beside the mode, as `LanceDataset.insert` takes them."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pennon import ops
 from pennon.compat.arguments import unknown_option
-from pennon.compat.option_types import OptimizeIndicesOptions
+from pennon.compat.option_types import NoOptions, OptimizeIndicesOptions
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError
 from pennon.io import open_store
@@ -250,11 +250,15 @@ class DatasetOptimizer:
         if made is not None:
             self._dataset._turn_to(made)  # noqa: SLF001 - its own
 
-    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig) -> None:
+    def enable_auto_cleanup(
+        self, auto_cleanup_config: AutoCleanupConfig, **options: Unpack[NoOptions]
+    ) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.
 
         Pennon never does so by itself.
         """
+        for name in options:
+            raise unknown_option("enable_auto_cleanup", name, ("auto_cleanup_config",))
         self._configure(_auto_cleanup(auto_cleanup_config))
 
     def disable_auto_cleanup(self) -> None:

@@ -9,7 +9,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.core.near_names import did_you_mean
-from pennon.errors import ArgumentError, ColumnTypeError, FormatError, NoColumnError
+from pennon.errors import (
+    ArgumentError,
+    ColumnTypeError,
+    FormatError,
+    NoColumnError,
+    UnknownOptionError,
+)
 from pennon.index.kind import Kind
 from pennon.scan.read.tasks import live_row_count
 from pennon.scan.snapshot import Snapshot

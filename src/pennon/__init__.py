@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from pennon.as_lance.install import install_as_lance as install_as_lance
     from pennon.blob.file import BlobColumn as BlobColumn
     from pennon.blob.file import BlobFile as BlobFile
+    from pennon.core.io_counters import bytes_read_counter as bytes_read_counter
+    from pennon.core.io_counters import iops_counter as iops_counter
     from pennon.dataset.cleanup import CleanupCandidateFile as CleanupCandidateFile
     from pennon.dataset.cleanup import CleanupExplanation as CleanupExplanation
     from pennon.dataset.cleanup import CleanupReferencedBranch as CleanupReferencedBranch
@@ -96,8 +98,10 @@ __all__ = [
     "batch_udf",
     "blob_array",
     "blob_field",
+    "bytes_read_counter",
     "dataset",
     "install_as_lance",
+    "iops_counter",
     "json_to_schema",
     "schema_to_json",
     "set_logger",

@@ -9,6 +9,7 @@ PYLANCE_RELEASE: Final = "14.0.2"
 
 _SAME_NAME = (
     "arrow",
+    "bitmap",
     "blob",
     "commit",
     "dataset",
@@ -39,19 +40,22 @@ MODULES: Final = {
     "lance._dataset.sharded_batch_iterator": "pennon.as_lance.sharded_batches",
     "lance.dependencies": "pennon.as_lance.dependencies",
     "lance.hf": "pennon.as_lance.hf",
-    "lance.indices.builder": "pennon.dataset.index_builder",
-    "lance.indices.ivf": "pennon.dataset.vector_models",
-    "lance.indices.pq": "pennon.dataset.vector_models",
+    "lance.indices.builder": "pennon.indices.builder",
+    "lance.indices.ivf": "pennon.indices.ivf",
+    "lance.indices.pq": "pennon.indices.pq",
     "lance.lance": "pennon.as_lance.native",
     "lance.lance.debug": "pennon.debug",
     "lance.lance.fragment": "pennon.fragment",
     "lance.lance.indices": "pennon.indices",
     "lance.lance.optimize": "pennon.optimize",
     "lance.lance.schema": "pennon.schema",
+    "lance.lance.trace": "pennon.as_lance.tracing",
     "lance.torch": "pennon.as_lance.torch",
     "lance.torch.bench_utils": "pennon.as_lance.torch.bench_utils",
     "lance.torch.data": "pennon.as_lance.torch.data",
     "lance.torch.dist": "pennon.as_lance.torch.dist",
     "lance.torch.distance": "pennon.as_lance.torch.distance",
+    "lance.tracing": "pennon.as_lance.tracing",
+    "lance.types": "pennon.as_lance.types",
 }
 """Full names of pylance's modules, and of ours.  A name that is not here does not exist, as far as Pennon goes."""

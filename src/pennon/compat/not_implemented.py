@@ -13,18 +13,15 @@ from pennon.errors import UnsupportedError
 
 MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
-    bytes_read_counter
     CompactedSsTable DedicatedBlobWriter evaluate_sharding_spec
     ExecutionPlan FFILanceTableProvider FtsToken
-    iops_counter LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
+    LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
     PackedBlobWriter ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    from_pydantic_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer
-    new_file_session
     storage_options_accessor
 """
 OPERATION = """

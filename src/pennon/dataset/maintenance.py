@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pennon.dataset.compaction import CompactionMetrics
     from pennon.dataset.stats import LanceStats
     from pennon.dataset.write_options import AutoCleanupConfig
+    from pennon.file.session import LanceFileSession
 
 _INDEX_OPTIONS: Final = frozenset(("num_indices_to_merge", "index_names", "retrain"))
 
@@ -161,6 +162,17 @@ class DatasetMaintenance(DatasetBase):
         ['base_uri', 'path', 'size_bytes', 'last_modified']
         """
         return ops.all_files(ops.survey_of(self._snapshot), self._uri)
+
+    def new_file_session(self) -> LanceFileSession:
+        """Return a session that reads and writes single files in the table's folder, with its credentials.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.new_file_session().list_with_delimiter().common_prefixes
+        ['_transactions', '_versions', 'data']
+        """
+        from pennon.file.session import LanceFileSession  # noqa: PLC0415 - saves the file facade
+
+        return LanceFileSession.of_store(self._snapshot.store)
 
     def tracked_files(
         self,

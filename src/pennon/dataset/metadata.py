@@ -11,8 +11,9 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from pennon import ops
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.io.paths import parse_uri
@@ -26,6 +27,9 @@ from pennon.table.fragment import (
     Sequence,
     WrittenColumns,
 )
+
+if TYPE_CHECKING:
+    from pennon.dataset.base import DatasetBase
 
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
 
@@ -74,6 +78,30 @@ class DataFile:
         """Take over what was pickled."""
         self.__dict__.update(state)
         self.path = FilePath(self.path)
+
+    @property
+    def field_ids(self) -> list[int]:
+        """Return the ids of the fields, which are called ``fields`` as well."""
+        return self.fields
+
+    @classmethod
+    def create(cls, dataset: DatasetBase, path: str, *, base_id: int | None = None) -> Self:
+        """Return a data file that lies in a table's ``data/``, with the table's fields that it has by name.
+
+        The file may have some of the table's columns, for a `LanceOperation.DataReplacement`.  ``base_id``: the
+        base path that it lies under, if that is not the table's folder.  Raises NotFoundError if it is
+        not there, SchemaMismatchError if it does not fit the table.
+
+        >>> from pennon.file import LanceFileWriter
+        >>> from pennon.fragment import DataFile
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2], "n": [3, 4]}), uri)
+        >>> with LanceFileWriter(f"{uri}/data/new.lance", version=ds.data_storage_version) as writer:
+        ...     writer.write_batch(pa.table({"n": [5, 6]}))
+        >>> DataFile.create(ds, "new.lance").field_ids
+        [1]
+        """
+        fragment = ops.adopt_file(dataset.snapshot, path, FragmentId(0), base_id)
+        return cls.from_ref(fragment.files[0])
 
     @classmethod
     def from_ref(cls, ref: DataFileRef) -> Self:

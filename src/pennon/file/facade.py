@@ -91,7 +91,7 @@ class LanceFileReader:
     def in_store(cls, store: Opens, name: str, columns: Sequence[str] | None = None) -> Self:
         """Open a file of a store."""
         reader = cls.__new__(cls)
-        reader._open(store, name, columns)
+        reader._open(store, name, columns)  # noqa: SLF001 - of its own class
         return reader
 
     def _open(self, store: Opens, name: str, columns: Sequence[str] | None) -> None:
@@ -222,15 +222,37 @@ class LanceFileWriter:
     ) -> None:
         refuse(unsupported, LanceFileWriter.__init__)
         folder, name = split_path(path)
-        options = {"version": version, "max_page_bytes": max_page_bytes}
-        sizes = {"data_cache_bytes": data_cache_bytes, "rows_per_zone": rows_per_zone}
-        self._begin(open_store(folder, storage_options), name, schema, **options, **sizes)
+        self._begin(
+            open_store(folder, storage_options),
+            name,
+            schema,
+            data_cache_bytes=data_cache_bytes,
+            version=version,
+            max_page_bytes=max_page_bytes,
+            rows_per_zone=rows_per_zone,
+        )
 
     @classmethod
-    def in_store(cls, store: Writes, name: str, schema: pa.Schema | None, **options: Any) -> Self:
+    def in_store(
+        cls,
+        store: Writes,
+        name: str,
+        schema: pa.Schema | None = None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        max_page_bytes: int | None = None,
+    ) -> Self:
         """Start a file of a store; options are those of the class."""
         writer = cls.__new__(cls)
-        writer._begin(store, name, schema, **options)
+        writer._begin(  # noqa: SLF001 - of its own class
+            store,
+            name,
+            schema,
+            data_cache_bytes=data_cache_bytes,
+            version=version,
+            max_page_bytes=max_page_bytes,
+        )
         return writer
 
     def _begin(

@@ -61,7 +61,7 @@ class LanceFileSession:
     def of_store(cls, store: Store) -> LanceFileSession:
         """Return a session of a folder that is open already."""
         session = cls.__new__(cls)
-        session._store = store
+        session._store = store  # noqa: SLF001 - of its own class
         return session
 
     def open_reader(self, path: str, columns: Sequence[str] | None = None) -> LanceFileReader:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
@@ -159,11 +160,27 @@ def pydantic_to_schema(model: type[pydantic.BaseModel]) -> pa.Schema:
     return pa.schema(_fields(model))
 
 
+def check_model(model: Any) -> Any:
+    """Return a class of pydantic models; raises ColumnTypeError (a TypeError) for anything else."""
+    if not (isclass(model) and issubclass(model, pydantic.BaseModel)):
+        message = f"a model is a subclass of pydantic.BaseModel, got {model!r}"
+        raise ColumnTypeError(message)
+    return model
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a class in snake case: ``page_view`` for ``PageView``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 def rows_of_models(data: list[Any], model: type[pydantic.BaseModel]) -> list[dict[str, Any]]:
     """Return the values of models as dicts; those of enums as their values.
 
     Raises ColumnTypeError (a TypeError) if one is not exactly of the class: its fields may be others.
     """
+    if not isinstance(data, list):
+        message = f"models are written as a list, got {type(data).__name__}"
+        raise ColumnTypeError(message)
     for number, item in enumerate(data):
         if type(item) is not model:
             message = (

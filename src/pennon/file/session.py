@@ -92,7 +92,7 @@ class LanceFileSession:
     def contains(self, path: str) -> bool:
         """Say whether there is a file of this name; a folder is none."""
         try:
-            self._store.info(check_path(path))
+            self._store.open(check_path(path))
         except NotFoundError:
             return False
         return True
@@ -147,7 +147,7 @@ class LanceFileSession:
 
     def delete_file(self, path: str) -> None:
         """Delete a file.  Raises NotFoundError if there is none."""
-        self._store.info(check_path(path))
+        self._store.open(check_path(path))
         self._store.delete(path)
 
 

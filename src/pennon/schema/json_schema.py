@@ -8,7 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.errors import FormatError, UnsupportedError
-from pennon.schema.types import EXTENSION_METADATA, EXTENSION_NAME, arrow_type, logical_type
+from pennon.schema.extension import extension_metadata
+from pennon.schema.types import EXTENSION_NAME, arrow_type, logical_type
 
 _DEEPEST: Final = 100
 """So deep may fields lie within fields: a text that is deeper is no schema."""
@@ -48,13 +49,11 @@ def json_to_schema(schema_json: Mapping[str, Any]) -> pa.Schema:
 
 
 def _field(field: pa.Field[Any]) -> dict[str, Any]:
-    metadata = dict(field.metadata or {})
     kind = field.type
-    if isinstance(kind, pa.ExtensionType):
-        metadata |= {
-            EXTENSION_NAME.encode(): kind.extension_name.encode(),
-            EXTENSION_METADATA.encode(): kind.__arrow_ext_serialize__(),
-        }
+    metadata = dict(field.metadata or {})
+    if isinstance(kind, pa.BaseExtensionType):
+        parts = extension_metadata(kind) | {EXTENSION_NAME: kind.extension_name.encode()}
+        metadata |= {key.encode(): value for key, value in parts.items()}
     found = {"name": field.name, "type": _type(kind), "nullable": field.nullable}
     return {**found, "metadata": _texts(metadata)} if metadata else found
 

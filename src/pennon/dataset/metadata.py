@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pennon import ops
 from pennon.core.units import FieldId, FragmentId
@@ -29,9 +29,17 @@ from pennon.table.fragment import (
 )
 
 if TYPE_CHECKING:
-    from pennon.dataset.base import DatasetBase
+    from pennon.scan.snapshot import Snapshot
 
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
+
+
+class _Table(Protocol):
+    """A table at one version, as far as a data file needs it: a `LanceDataset`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version."""
 
 
 class FilePath(str):
@@ -85,7 +93,7 @@ class DataFile:
         return self.fields
 
     @classmethod
-    def create(cls, dataset: DatasetBase, path: str, *, base_id: int | None = None) -> Self:
+    def create(cls, dataset: _Table, path: str, *, base_id: int | None = None) -> Self:
         """Return a data file that lies in a table's ``data/``, with the table's fields that it has by name.
 
         The file may have some of the table's columns, for a `LanceOperation.DataReplacement`.  ``base_id``: the

@@ -15,15 +15,20 @@ from pennon.dataset.metadata import (
     RowDatasetVersionMeta,
     RowIdMeta,
 )
+from pennon.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from pennon.dataset.row_id_sequence import RowIdSequence
+from pennon.dataset.udf import BatchUDF
 
 __all__ = [
     "DEFAULT_MAX_BYTES_PER_FILE",
+    "BatchUDF",
     "DataFile",
     "DeletionFile",
     "FragmentMetadata",
     "FragmentSession",
+    "FragmentWriteProgress",
     "LanceFragment",
+    "NoopFragmentWriteProgress",
     "RowDatasetVersionMeta",
     "RowIdMeta",
     "RowIdSequence",

@@ -61,7 +61,7 @@ OTHER_MODULES = {
     **dict.fromkeys(["arrow", "bitmap", "blob", "debug", "dependencies", "hf"], 2),
     **dict.fromkeys(["lance", "log", "namespace", "pydantic", "query", "sampler"], 2),
     **dict.fromkeys(["torch", "torch.async_dataset", "torch.bench_utils", "torch.data"], 2),
-    **dict.fromkeys(["torch.dist", "torch.distance", "torch.kmeans", "tracing", "types"], 2),
+    **dict.fromkeys(["torch.dist", "torch.distance", "torch.kmeans", "tracing"], 2),
     **dict.fromkeys(["util", "vector"], 2),
     **dict.fromkeys(["_datagen", "download", "mem_wal", "otel"], 3),
 }

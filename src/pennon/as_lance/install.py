@@ -39,8 +39,8 @@ def install_as_lance(*, subprocesses: bool = True) -> None:
 
     >>> import subprocess, sys
     >>> program = "import pennon; pennon.install_as_lance(); import lance; print(lance.dataset is pennon.dataset)"
-    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
-    'True\n'
+    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip()
+    'True'
     """
     loaded = sys.modules.get("lance")
     if loaded is not None and not _is_ours(loaded):

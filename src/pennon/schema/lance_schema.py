@@ -5,6 +5,7 @@ Inside Pennon a schema is a `pennon.schema.field.Schema`; these classes have pyl
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -14,7 +15,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import parse_path
-from pennon.schema.wire import PRIMARY_KEY
+from pennon.schema.wire import PRIMARY_KEY, parse_field_messages
 
 CLUSTERING_KEY: Final = "lance-schema:unenforced-clustering-key"
 """The key of a field's metadata that makes it part of the clustering key."""
@@ -97,6 +98,14 @@ class LanceSchema:
     def from_pyarrow(schema: pa.Schema) -> LanceSchema:
         """Return the schema with ids from 0, depth first."""
         return LanceSchema(schema_from_arrow(schema))
+
+    @staticmethod
+    def _from_protos(metadata_json: str, *field_protos: bytes) -> LanceSchema:
+        """Return the schema that pylance pickled: its metadata as JSON, and its fields as messages."""
+        metadata = {
+            str(key): str(value).encode() for key, value in json.loads(metadata_json).items()
+        }
+        return LanceSchema(parse_field_messages(field_protos, metadata))
 
     def to_pyarrow(self) -> pa.Schema:
         """Return the schema without ids."""

@@ -134,7 +134,7 @@ def test_dependency_that_is_absent_is_named_when_it_is_used() -> None:
 
 def test_types_turn_data_into_readers() -> None:
     assert _coerce_reader({"id": [1, 2, 3]}).read_all() == ROWS
-    data = (ROWS, ROWS.to_pandas(), {"id": [1]}, ROWS.to_reader(), iter([]))
+    data: tuple[object, ...] = (ROWS, ROWS.to_pandas(), {"id": [1]}, ROWS.to_reader(), iter([]))
     assert [_is_materialized(each) for each in data] == [True, True, True, False, False]
 
 

@@ -101,10 +101,8 @@ class LanceSchema:
 
     @staticmethod
     def _from_protos(metadata_json: str, *field_protos: bytes) -> LanceSchema:
-        """Return the schema that pylance pickled: its metadata as JSON, and its fields as messages."""
-        metadata = {
-            str(key): str(value).encode() for key, value in json.loads(metadata_json).items()
-        }
+        """Return the schema that pylance pickled: its metadata as JSON of bytes, and its fields as messages."""
+        metadata = {key: bytes(value) for key, value in json.loads(metadata_json).items()}
         return LanceSchema(parse_field_messages(field_protos, metadata))
 
     def to_pyarrow(self) -> pa.Schema:

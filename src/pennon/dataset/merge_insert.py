@@ -37,7 +37,12 @@ from pennon.table.manifest import Manifest
 
 
 class MergeResult(TypedDict):
-    """The number of rows that a merge inserted, updated and deleted."""
+    """The number of rows that a merge inserted, updated and deleted.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.merge_insert("id").when_not_matched_insert_all().execute(pa.table({"id": [4]}))
+    {'num_inserted_rows': 1, 'num_updated_rows': 0, 'num_deleted_rows': 0}
+    """
 
     num_inserted_rows: int
     num_updated_rows: int

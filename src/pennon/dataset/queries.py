@@ -55,11 +55,12 @@ class DatasetQueries(DatasetScans):
         (``defer_index_remap=True``).  Those compactions are known until the indices are remapped; other addresses are
         returned as they are.  None if the table has no fragment reuse index.
 
-        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3, 4]}), uri, max_rows_per_file=2)
+        >>> ds.create_scalar_index("id", "BTREE")
         >>> _ = ds.delete("id = 2")
         >>> _ = ds.optimize.compact_files(defer_index_remap=True)
-        >>> ds.remap_row_addrs(pa.array([0, 1 << 32, 2 << 32], pa.uint64())).to_pylist()
-        [12884901888, None, 12884901889]
+        >>> ds.remap_row_addrs(pa.array([0, 1, 1 << 32], pa.uint64())).to_pylist()
+        [8589934592, None, 8589934593]
         """
         from pennon.scan.plan.moved_rows import moved_rows  # noqa: PLC0415 - saves indices at open
 

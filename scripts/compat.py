@@ -50,6 +50,7 @@ OWNERS = [
 MODULES = ["commit", "dataset", "fragment", "indices", "optimize", "progress", "schema", "udf"]
 """Modules from which programs import names."""
 WORKS, IGNORED = "works", "accepted, changes nothing"
+REFUSED = "refused, as by pylance"
 LATER, ABSENT = "later: raises `UnsupportedError`", "absent"
 
 
@@ -68,6 +69,8 @@ def _status(ours: Any, name: str) -> str:
     if found is None and not hasattr(ours, name):
         return LATER if name in LATER_NAMES.get(_name(ours), ()) else ABSENT
     document = inspect.getdoc(found) or ""
+    if document.startswith("Refuse, as pylance does"):
+        return REFUSED
     if document.startswith("Refuse"):
         return LATER
     return IGNORED if document.startswith("Accept and ignore") else WORKS
@@ -98,7 +101,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
     pairs += [_module(name) for name in MODULES]
     for owner, names, ours in pairs:
         statuses = {name: _status(ours, name) for name in names}
-        for status in (WORKS, IGNORED, LATER, ABSENT):
+        for status in (WORKS, IGNORED, REFUSED, LATER, ABSENT):
             chosen = [f"`{name}`" for name in names if statuses[name] == status]
             if chosen:
                 yield owner, status, ", ".join(chosen)

@@ -45,4 +45,4 @@ def test_unknown_public_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'pennon\.dataset' has no attribute 'LanceDatasets'"):
         importlib.import_module("pennon.dataset").LanceDatasets  # noqa: B018
     with pytest.raises(AttributeError):
-        pennon.datasets  # noqa: B018  # type: ignore[attr-defined]
+        pennon.datasets  # type: ignore[attr-defined]  # noqa: B018

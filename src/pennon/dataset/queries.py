@@ -1,20 +1,18 @@
-"""What is asked of the rows of a table: SQL, filtered rows, fragments in which rows may pass."""
+"""Queries of a table that are no scans: SQL, filtered rows, row addresses after compactions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arguments import row_ids
+from pennon.dataset.filtered import FilteredDataset
 from pennon.dataset.scanner_builder import AllOf, ScannerBuilder
 from pennon.dataset.scans import DatasetScans
-
-if TYPE_CHECKING:
-    from pennon.dataset.filtered import FilteredDataset
-    from pennon.dataset.sql import SqlQueryBuilder
+from pennon.dataset.sql import SqlQueryBuilder
 
 
 class DatasetQueries(DatasetScans):
@@ -31,8 +29,6 @@ class DatasetQueries(DatasetScans):
         >>> query.to_stream_reader().read_all().to_pydict()
         {'name': ['a', 'b'], 'rows': [2, 1]}
         """
-        from pennon.dataset.sql import SqlQueryBuilder  # noqa: PLC0415 - most programs run no SQL
-
         return SqlQueryBuilder(self, sql)
 
     def filter(self, expression: str | pc.Expression) -> FilteredDataset:
@@ -43,8 +39,6 @@ class DatasetQueries(DatasetScans):
         >>> ds.filter(pc.field("id") > 1).filter("id < 3").to_table()["id"].to_pylist()
         [2]
         """
-        from pennon.dataset.filtered import FilteredDataset  # noqa: PLC0415 - as above
-
         ScannerBuilder(self).filter(expression).to_scanner()  # raises for what is no filter
         return FilteredDataset(self, AllOf((expression,)))
 

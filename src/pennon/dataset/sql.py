@@ -94,7 +94,7 @@ class SqlQuery:
         """Plan the statement; raises as `SqlQueryBuilder.build` does."""
         if find_spec("datafusion") is None:
             raise not_installed("datafusion", "LanceDataset.sql")
-        import datafusion  # noqa: PLC0415 - an extra
+        import datafusion  # noqa: PLC0415 - saves an extra
 
         # A statement is read only: files of others are no tables (CREATE EXTERNAL TABLE, COPY), settings stay.
         options = datafusion.SQLOptions()

@@ -70,7 +70,9 @@ def test_rows_are_sorted_and_joined_by_pyarrow(table: pennon.LanceDataset, tmp_p
     assert ticks.join_asof(near, "t", "k", -5).to_table()["p"].to_pylist() == [1.0, None, None]
 
 
-def test_fragments_are_those_in_which_rows_may_pass(table: pennon.LanceDataset) -> None:
+def test_get_fragments_with_a_filter_leaves_out_those_without_a_match(
+    table: pennon.LanceDataset,
+) -> None:
     def ids(condition: Any) -> list[int]:
         return [each.fragment_id for each in table.get_fragments(condition)]
 

@@ -125,7 +125,7 @@ def test_sql_of_a_version_and_of_a_deleted_row(table: pennon.LanceDataset) -> No
         "",
     ],
 )
-def test_sql_that_is_no_query_of_the_table_is_refused(
+def test_sql_statement_other_than_a_query_is_refused(
     table: pennon.LanceDataset, text: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ArgumentError, match="cannot run the SQL statement"):

@@ -67,6 +67,7 @@ OTHER_MODULES = {
 }
 """The other modules, and their tiers: their names are read from their sources, for some of them need torch."""
 WORKS, IGNORED = "works", "accepted, changes nothing"
+REFUSED = "refused, as by pylance"
 LATER, ABSENT = "later: raises `UnsupportedError`", "absent"
 
 
@@ -85,6 +86,8 @@ def _status(ours: Any, name: str) -> str:
     if found is None and not hasattr(ours, name):
         return LATER if name in LATER_NAMES.get(_name(ours), ()) else ABSENT
     document = inspect.getdoc(found) or ""
+    if document.startswith("Refuse, as pylance does"):
+        return REFUSED
     if document.startswith("Refuse"):
         return LATER
     return IGNORED if document.startswith("Accept and ignore") else WORKS
@@ -150,7 +153,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
     found += [(f"from lance.{name}", _other_module(name)) for name in OTHER_MODULES]
     for owner, statuses in found:
         names = list(statuses)
-        for status in (WORKS, IGNORED, LATER, ABSENT):
+        for status in (WORKS, IGNORED, REFUSED, LATER, ABSENT):
             chosen = [f"`{name}`" for name in names if statuses[name] == status]
             if chosen:
                 yield owner, status, ", ".join(chosen)

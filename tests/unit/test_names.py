@@ -34,7 +34,7 @@ def test_public_names_seen_by_type_checkers_exist(module: str) -> None:
     seen = {
         alias.name: node.module
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module != "pennon"  # modules
+        if isinstance(node, ast.ImportFrom) and node.module != "pennon"  # but for modules
         for alias in node.names
         if alias.name == alias.asname
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pennon.compat.bitmap import Bitmap
 from pennon.dataset.fragment import (
     DEFAULT_MAX_BYTES_PER_FILE,
     FragmentSession,
@@ -22,6 +23,7 @@ from pennon.dataset.udf import BatchUDF
 __all__ = [
     "DEFAULT_MAX_BYTES_PER_FILE",
     "BatchUDF",
+    "Bitmap",
     "DataFile",
     "DeletionFile",
     "FragmentMetadata",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from pennon.compat.arguments import refuse
@@ -82,6 +82,17 @@ def dataset(
         session=session,
         trusted_bases=trusted_bases,
     )
+
+
+def td_to_micros(td: timedelta) -> int:
+    """Return a duration in microseconds.
+
+    >>> from datetime import timedelta
+    >>> from pennon.util import td_to_micros
+    >>> td_to_micros(timedelta(milliseconds=1))
+    1000
+    """
+    return round(td / timedelta(microseconds=1))
 
 
 def parse_time(when: Any) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -33,8 +34,16 @@ RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run in a folder that is empty, and end logs that a page begins."""
     monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("pennon")
+    before, level = list(logger.handlers), logger.level
+    yield
+    for handler in set(logger.handlers) - set(before):
+        logger.removeHandler(handler)
+        handler.close()
+    logger.setLevel(level)
 
 
 def test_pages_with_python_blocks_are_run_by_a_test() -> None:

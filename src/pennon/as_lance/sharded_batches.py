@@ -37,9 +37,7 @@ class ShardedBatchIterator:
         batch_readahead: int = 8,
         with_row_id: bool = False,
     ) -> None:
-        warnings.warn(
-            "ShardedBatchIterator is deprecated; use a sampler", DeprecationWarning, stacklevel=2
-        )
+        warnings.warn("ShardedBatchIterator is deprecated; use a sampler", stacklevel=2)
         if granularity not in ("fragment", "batch"):
             message = f"granularity is 'fragment' or 'batch', got {granularity!r}"
             raise ArgumentError(message)

@@ -144,7 +144,7 @@ def test_sharded_batches_of_ranks_are_all_rows_once(tmp_path: Path, granularity:
     table = pennon.write_dataset(rows, tmp_path / "t.lance", max_rows_per_file=25)
     found: list[int] = []
     for rank in range(2):
-        with pytest.warns(DeprecationWarning, match="deprecated"):
+        with pytest.warns(UserWarning, match="deprecated"):
             part = ShardedBatchIterator(table.uri, rank, 2, granularity=granularity, batch_size=10)  # type: ignore[arg-type]
         found += [number for batch in part for number in batch["id"].to_pylist()]
     assert sorted(found) == list(range(100))

@@ -93,9 +93,8 @@ def measure_appends(folder: Path, effort: Effort) -> Iterator[tuple[str, Figure]
     uri = str(folder / "appends.lance")
     rows = make_rows(APPENDS * APPENDED)
     for number in range(APPENDS):
-        mode = "append" if number else "create"
         part = rows.slice(number * APPENDED, APPENDED)
-        pennon.write_dataset(part, uri, mode=mode)
+        pennon.write_dataset(part, uri, mode="append" if number else "create")
     head = f"{APPENDS} appends of {APPENDED} rows"
     for figure in ask_in_turns(questions_of_appends(uri), uri, effort.runs):
         yield head, figure

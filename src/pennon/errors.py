@@ -96,6 +96,10 @@ class ArgumentError(LanceError, ValueError):
     """The caller asked for something that makes no sense; the message says what would."""
 
 
+class UnknownOptionError(ArgumentError, TypeError):
+    """An option that there is not; the message has the nearest that there is (Python raises TypeError here)."""
+
+
 class ExpressionError(ArgumentError, OSError):
     """SQL that is none, or not for these columns (pylance raises ValueError here, or OSError)."""
 

@@ -29,8 +29,8 @@ def test_a_library_above_pylance_runs_on_pennon(tmp_path: Path, program: str) ->
     }
     known = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     run = subprocess.run(
-        [PYTHON, HERE / f"{program}_program.py", tmp_path],
-        env={**known, **quiet, "PYTHONPATH": str(HERE / "path")},
+        [PYTHON, "-m", "pennon.as_lance", HERE / f"{program}_program.py", tmp_path],
+        env={**known, **quiet},
         capture_output=True,
         text=True,
         check=False,

@@ -145,8 +145,9 @@ def make_table(store: Store) -> None:
     """Make the table that the operations work on: four versions, three fragments, a tag."""
     for number in range(3):
         part = ROWS.slice(number * 4, 4)
-        mode = "append" if number else "create"
-        pennon.write_dataset(part, store.uri, mode=mode, data_storage_version="2.1")
+        pennon.write_dataset(
+            part, store.uri, mode="append" if number else "create", data_storage_version="2.1"
+        )
     dataset_of(store).delete("a = 1")
     dataset_of(store).tags.create("old", 1)
 

@@ -23,7 +23,7 @@ from pennon.schema.version import V2_1
 
 ROWS = 60
 DIMENSION = 8
-KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+KINDS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "btree": ("k", "BTREE", {}),
     "btree of texts": ("s", "BTREE", {}),
     "bitmap": ("k", "BITMAP", {}),

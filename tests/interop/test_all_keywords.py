@@ -103,7 +103,7 @@ SEGMENTS = {
 
 @pytest.mark.parametrize("kind", SEGMENTS)
 def test_index_segments_with_keywords_of_lance_ray_and_daft_are_built_and_committed(
-    tmp_path: Path, kind: str
+    tmp_path: Path, kind: Any
 ) -> None:
     """With the keywords of a whole index, on each fragment; then all are committed."""
     table = Calls(tmp_path).table

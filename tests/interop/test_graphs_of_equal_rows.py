@@ -29,7 +29,7 @@ def found(uri: str, query: np.ndarray) -> list[int]:
 @pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ", "IVF_HNSW_PQ"])
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 def test_pylance_reaches_all_rows_of_graphs_of_equal_vectors(
-    tmp_path: Path, kind: str, metric: str
+    tmp_path: Path, kind: Any, metric: Any
 ) -> None:
     normal = np.random.default_rng(3).normal(size=(ROWS, WIDTH)).astype(np.float32)
     zeros, half = normal.copy(), normal.copy()

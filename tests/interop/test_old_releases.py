@@ -112,7 +112,7 @@ def _both_ways(oracle: Oracle, folder: Path) -> None:
         group: dict[str, Any] = {"max_rows_per_group": int(rng.choice([16, 64, 1024]))}
         uri, rows = folder / str(seed), 0
         for number, part in enumerate(parts):
-            mode = "append" if number else "create"
+            mode: Any = "append" if number else "create"
             if (number + seed) % 2:
                 pennon.write_dataset(part, uri, mode=mode, **OURS, **group)
             else:

@@ -79,7 +79,7 @@ def answers(folder: str, query: tuple[Any, ...], limit: int | None) -> list[dict
     ids=["1", "2", "3", "256"],
 )
 def test_text_index_of_pennon_answers_as_in_pylance(
-    tmp_path: Path, version: str, memory_limit: int | None, coding: dict[str, Any]
+    tmp_path: Path, version: str, memory_limit: Any, coding: dict[str, Any]
 ) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array(texts(random.Random(7)), pa.string())

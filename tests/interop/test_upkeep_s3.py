@@ -16,8 +16,9 @@ def test_compaction_and_clean_up_in_s3() -> None:
         uri, options = f"s3://{BUCKET}/upkeep", s3.options
         for number in range(3):
             data = pa.table({"n": [number, number + 10]})
-            mode = "append" if number else "create"
-            pennon.write_dataset(data, uri, mode=mode, storage_options=options)
+            pennon.write_dataset(
+                data, uri, mode="append" if number else "create", storage_options=options
+            )
         table = pennon.dataset(uri, storage_options=options)
         table.delete("n = 1")
         table.tags.create("deleted", 4)

@@ -418,7 +418,7 @@ def test_vector_index_names_and_replacement(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
-def test_pylance_compacts_a_table_with_a_graph_of_pennon(tmp_path: Path, kind: str) -> None:
+def test_pylance_compacts_a_table_with_a_graph_of_pennon(tmp_path: Path, kind: Any) -> None:
     uri = str(tmp_path / "t.lance")
     vectors = [[float(n * 37 % 300), float(n * 91 % 293)] for n in range(300)]
     table = pa.table({"id": range(300), "v": pa.array(vectors, pa.list_(pa.float32(), 2))})

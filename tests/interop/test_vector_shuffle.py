@@ -116,7 +116,7 @@ def answer(reader: Any, uri: str, number: int) -> dict[str, Any]:
 def test_vector_index_built_in_parts_equals_local_build(tmp_path: Path, kind: str) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")
     arguments: dict[str, Any] = {"metric": "l2", "num_partitions": CENTROIDS, **KINDS[kind]}
-    index_type = kind.partition(" ")[0]
+    index_type: Any = kind.partition(" ")[0]
     for uri in (here, there):
         make(uri)
     pennon.dataset(here).create_index("vec", index_type, **arguments)
@@ -131,7 +131,7 @@ def test_vector_index_built_in_parts_equals_local_build(tmp_path: Path, kind: st
 @pytest.mark.parametrize("kind", ["IVF_SQ", "IVF_HNSW_SQ"])
 @pytest.mark.parametrize("per_part", [1, 2, 9])
 def test_vector_index_built_in_parts_with_empty_partitions(
-    tmp_path: Path, kind: str, per_part: int
+    tmp_path: Path, kind: Any, per_part: int
 ) -> None:
     """The first, the last, and all of a part."""
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "there.lance")

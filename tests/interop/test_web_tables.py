@@ -52,8 +52,9 @@ def test_web_table_is_scanned_and_taken_from(web: WebServer, version: Any, v2_na
 )
 def test_latest_version_is_found_with_any_version_hint(web: WebServer, hint: str | None) -> None:
     for number in range(12):
-        mode = "append" if number else "create"
-        pennon.write_dataset(pa.table({"a": [number]}), web.folder / "t", mode=mode)
+        pennon.write_dataset(
+            pa.table({"a": [number]}), web.folder / "t", mode="append" if number else "create"
+        )
     if hint is not None:
         (web.folder / "t/_versions/latest_version_hint.json").write_text(hint)
     assert pennon.dataset(f"{web.url}/t").version == 12
@@ -65,8 +66,9 @@ def test_latest_version_is_found_with_any_version_hint(web: WebServer, hint: str
 
 def test_version_hint_finds_latest_after_old_versions_are_deleted(web: WebServer) -> None:
     for number in range(5):
-        mode = "append" if number else "create"
-        pennon.write_dataset(pa.table({"a": [number]}), web.folder / "t", mode=mode)
+        pennon.write_dataset(
+            pa.table({"a": [number]}), web.folder / "t", mode="append" if number else "create"
+        )
     versions = web.folder / "t/_versions"
     for version in (1, 2):
         (versions / f"{2**64 - 1 - version}.manifest").unlink()

@@ -37,7 +37,7 @@ def test_appends_to_0_1_tables_by_both(oracle: Oracle, tmp_path: Path) -> None:
     for first in (0, 1):
         uri = tmp_path / str(first)
         for number, part in enumerate(parts):
-            mode = "append" if number else "create"
+            mode: Any = "append" if number else "create"
             options = {**LEGACY, "max_rows_per_group": 30}
             if (number + first) % 2:
                 oracle.write(uri, part, mode=mode, **options)

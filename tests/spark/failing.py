@@ -235,7 +235,7 @@ class Interloper:
         elif verb == "compact":
             table.optimize.compact_files()
         else:
-            pennon.write_dataset(row, self.uri, mode=verb)
+            pennon.write_dataset(row, self.uri, mode="append" if verb == "append" else "overwrite")
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,5 @@ def finish(query: StreamingQuery) -> None:
 
 def write(uri: str, ids: Sequence[int], **options: Any) -> None:
     """Append rows, or make the table."""
-    mode = "append" if Path(uri).exists() else "create"
     rows = pa.table({"id": pa.array(ids, pa.int64()), "k": [f"k{n}" for n in ids]})
-    pennon.write_dataset(rows, uri, mode=mode, **options)
+    pennon.write_dataset(rows, uri, mode="append" if Path(uri).exists() else "create", **options)

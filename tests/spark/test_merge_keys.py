@@ -27,7 +27,7 @@ PARTS = 4
 DAY = date(2026, 1, 1)
 
 
-def make(uri: str, *index_kinds: str, **options: Any) -> None:
+def make(uri: str, *index_kinds: Any, **options: Any) -> None:
     """Rows (n, date, text, 0) in four fragments, in the order of n."""
     ids = range(ROWS)
     table = pa.table(

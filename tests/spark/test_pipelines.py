@@ -42,9 +42,10 @@ def test_pipeline_of_the_page_appends_each_batch_once(tmp_path: Path) -> None:
             (tmp_path / name.removeprefix("# ")).write_text(text)
     events, lake = str(tmp_path / "events.lance"), str(tmp_path / "lake.lance")
     for number in range(2):
-        mode = "append" if number else "create"
         pennon.write_dataset(
-            pa.table({"id": range(10 * number, 10 * number + 10)}), events, mode=mode
+            pa.table({"id": range(10 * number, 10 * number + 10)}),
+            events,
+            mode="append" if number else "create",
         )
         run(tmp_path)
         found = sorted(pennon.dataset(lake).to_table()["id"].to_pylist())

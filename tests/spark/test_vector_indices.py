@@ -48,7 +48,7 @@ def answer(uri: str, seed: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_vector_index_built_by_executors_equals_local_build(
-    spark: SparkSession, tmp_path: Path, kind: str
+    spark: SparkSession, tmp_path: Path, kind: Any
 ) -> None:
     here, there = str(tmp_path / "here.lance"), str(tmp_path / "executors.lance")
     for uri in (here, there):

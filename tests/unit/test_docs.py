@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -20,13 +21,29 @@ from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
 from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
-RUN_HERE = {"README.md", "catalogs.md", "sql.md", "stores.md", "tables.md", "versions.md"}
+RUN_HERE = {
+    "README.md",
+    "catalogs.md",
+    "compat.md",
+    "sql.md",
+    "stores.md",
+    "tables.md",
+    "versions.md",
+}
 RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run in a folder that is empty, and end logs that a page begins."""
     monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("pennon")
+    before, level = list(logger.handlers), logger.level
+    yield
+    for handler in set(logger.handlers) - set(before):
+        logger.removeHandler(handler)
+        handler.close()
+    logger.setLevel(level)
 
 
 def test_pages_with_python_blocks_are_run_by_a_test() -> None:
@@ -58,6 +75,11 @@ def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / page, "python"):
         run(block, names)
+
+
+def test_the_python_blocks_of_compat_run_in_a_process_of_their_own() -> None:
+    for block in blocks(ROOT / "docs" / "compat.md", "python"):
+        subprocess.run([sys.executable, "-c", block.text], check=True)
 
 
 @pytest.fixture

@@ -152,4 +152,4 @@ def test_unknown_index_argument_warns_and_is_ignored(
     table: pennon.LanceDataset,
 ) -> None:
     with pytest.warns(UserWarning, match="has no zzz"):
-        table.create_index("vec", "IVF_FLAT", num_partitions=2, zzz=2)
+        table.create_index("vec", "IVF_FLAT", num_partitions=2, zzz=2)  # type: ignore[call-arg]

@@ -29,7 +29,7 @@ def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
             [*command, *options],
             cwd=folder,
             env={
-                "PYTHONPATH": f"{ROOT}:{ROOT / EXTRAS}",
+                "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}:{ROOT / EXTRAS}",
                 "PATH": str(Path(sys.executable).parent),
                 "HOME": made,
             },
@@ -58,17 +58,23 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="python/python/tests of Lance's repository")
     parser.add_argument("files", nargs="+", help="files of tests there")
     parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
+    parser.add_argument("--all", action="store_true", help="show failures that pylance has, too")
     asked = parser.parse_args()
     options = ["-k", asked.name] if asked.name else []
     for file in asked.files:
         theirs = outcomes(asked.folder, file, options)
         ours = outcomes(asked.folder, file, [*options, "-p", "tests.upstream.alias"])
         measured = [name for name, said in theirs.items() if not said]
-        lost = {name: ours.get(name, "not collected") for name in measured}
-        lost = {name: said for name, said in lost.items() if said}
+        failed = {name: ours.get(name, "not collected") for name in theirs}
+        failed = {name: said for name, said in failed.items() if said}
+        lost = {name: said for name, said in failed.items() if not theirs[name]}
         share = 1 - len(lost) / max(len(measured), 1)
-        print(f"{file}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}", flush=True)
-        for name, said in lost.items():
+        print(
+            f"{file}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}; "
+            f"of all {len(theirs)} Pennon passes {len(theirs) - len(failed)}",
+            flush=True,
+        )
+        for name, said in (failed if asked.all else lost).items():
             print(f"    {name}: {said}", flush=True)
     return 0
 

@@ -85,7 +85,6 @@ _LATER = frozenset(
         "metadata_cache_backend",
         "namespace_client",
         "namespace_client_managed_versioning",
-        "serialized_manifest",
         "session",
         "store_registry",
         "table_id",

@@ -7,24 +7,21 @@ docs/compat.md lists them.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pennon.errors import UnsupportedError
 
 MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
-    bytes_read_counter
-    CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken
-    iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
-    PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
+    CompactedSsTable DedicatedBlobWriter evaluate_sharding_spec
+    ExecutionPlan FFILanceTableProvider FtsToken
+    LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
+    PackedBlobWriter ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    from_pydantic_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer
-    new_file_session remap_row_addrs sql
     storage_options_accessor
 """
 OPERATION = """
@@ -43,22 +40,27 @@ class NotYetError(UnsupportedError, AttributeError):
     """A method or class of pylance's that Pennon does not have yet."""
 
 
-def missing(owner: str, name: str) -> NoReturn:
-    """Raise NotYetError for a name that pylance has, AttributeError for any other."""
+def missing(owner: str, name: str, asked: object = None) -> NoReturn:
+    """Raise NotYetError for a name that pylance has, AttributeError for any other.
+
+    ``asked``: the object that lacks the name; Python's tracebacks then suggest the nearest of its names.
+    """
     if name in LATER[owner]:
         message = f"{owner}.{name} is not supported yet"
         raise NotYetError(message)
     message = f"{owner!r} has no attribute {name!r}"
-    raise AttributeError(message)
+    raise AttributeError(message, name=name, obj=asked)
 
 
 class Unfinished(type):
     """The type of classes that lack some of pylance's attributes."""
 
-    def __getattr__(cls, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        owner = next((known.__name__ for known in cls.__mro__ if known.__name__ in LATER), None)
-        if owner is None:
-            message = f"type object {cls.__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        return missing(owner, name)
+    if not TYPE_CHECKING:  # a type checker finds absent attributes itself
+
+        def __getattr__(cls, name: str) -> Any:
+            """Say of an absent attribute whether pylance has it."""
+            owner = next((known.__name__ for known in cls.__mro__ if known.__name__ in LATER), None)
+            if owner is None:
+                message = f"type object {cls.__name__!r} has no attribute {name!r}"
+                raise AttributeError(message, name=name, obj=cls)
+            return missing(owner, name, cls)

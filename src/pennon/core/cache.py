@@ -36,6 +36,13 @@ class Cache:
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._size = 0
         self._making: dict[Hashable, _Making] = {}
+        self.hits = self.misses = 0
+
+    @property
+    def hit_rate(self) -> float:
+        """Return the share of the values asked for that were known; 0 if none was asked for."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 0.0
 
     @property
     def size_bytes(self) -> int:
@@ -51,7 +58,9 @@ class Cache:
         with self._lock:
             found = self._entries.get(key)
             if found is None:
+                self.misses += 1
                 return None
+            self.hits += 1
             self._entries.move_to_end(key)
             return found[0]
 
@@ -60,6 +69,9 @@ class Cache:
         entries = self._entries
         with self._lock:
             found = [entries.get(key) for key in keys]
+            known = len(found) - found.count(None)
+            self.hits += known
+            self.misses += len(found) - known
             for key, each in zip(keys, found, strict=True):
                 if each is not None:
                     entries.move_to_end(key)
@@ -116,7 +128,10 @@ class Cache:
         return found
 
     def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        found: T | None = self.get(key)  # another thread may have been done with it a moment ago
+        known = self._entries.get(key)
+        found: T | None = (
+            None if known is None else known[0]
+        )  # another thread may have been done with it a moment ago
         if found is not None:
             return found
         made = make()

@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from pennon import ops
 from pennon.compat.arguments import refuse, version_number
 from pennon.compat.arrow_bases import ArrowDataset
 from pennon.compat.not_implemented import Unfinished, missing
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.interpreter_end import check_imports_work
 from pennon.io import open_store
 from pennon.ops.retry import with_retries
@@ -27,7 +28,7 @@ from pennon.schema.lance_schema import LanceSchema
 from pennon.table.field_ids import highest_field_id
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
-from pennon.table.versions import latest_version, read_manifest
+from pennon.table.versions import given_manifest, latest_version, read_manifest
 
 if TYPE_CHECKING:
     from pennon.table.commit.lock import CommitLock
@@ -55,10 +56,10 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         session: Session | None = None,
         *,
         trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest, **unsupported}, DatasetBase.__init__)
+        refuse(unsupported, DatasetBase.__init__)
         for name, given in (
             ("index_cache_size", index_cache_size),
             ("metadata_cache_size", metadata_cache_size),
@@ -75,7 +76,10 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
 
             store = locked(store, commit_lock)
         number = None if isinstance(version, str) else version_number(version)
-        manifest = read_manifest(store, number)
+        if serialized_manifest is None:
+            manifest = read_manifest(store, number)
+        else:
+            manifest = given_manifest(serialized_manifest, number)
         if manifest.base_paths or manifest.branch is not None or trusted_bases is not None:
             from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - saves base paths at open
 
@@ -157,6 +161,25 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
             self._default_scan_options,
         )
 
+    @classmethod
+    def __deserialize__(
+        cls,
+        uri: str,
+        storage_options: dict[str, str] | None,
+        version: int,
+        manifest: bytes,
+        default_scan_options: dict[str, Any] | None = None,
+        *options: Any,
+    ) -> Self:
+        """Open the dataset that pylance pickled; its manifest is read again."""
+        del manifest, options
+        return cls(
+            uri,
+            version,
+            storage_options=storage_options,
+            default_scan_options=default_scan_options,
+        )
+
     def __copy__(self) -> Self:
         """Return another handle on the same version; caches are shared."""
         build, arguments = self.__reduce__()
@@ -177,9 +200,11 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         """Return the place and version."""
         return f"<LanceDataset {self._uri!r} version {self.version}>"
 
-    def __getattr__(self, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        return missing("LanceDataset", name)
+    if not TYPE_CHECKING:  # a type checker finds absent attributes itself
+
+        def __getattr__(self, name: str) -> Any:
+            """Say of an absent attribute whether pylance has it."""
+            return missing("LanceDataset", name, self)
 
     @property
     def snapshot(self) -> Snapshot:

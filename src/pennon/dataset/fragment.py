@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon import ops
 from pennon.compat.arguments import check_columns, check_options, refuse, row_numbers
 from pennon.compat.arrow_bases import ArrowFragment
+from pennon.compat.option_types import (
+    BlobHandling,
+    BlobMode,
+    Columns,
+    Filter,
+    FragmentScanKeywords,
+    FragmentsNotSupportedYet,
+    FragmentTableKeywords,
+    PandasOptions,
+    WriteModeName,
+    WriteNotSupportedYet,
+)
 from pennon.core.interpreter_end import check_imports_work
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment_columns import FragmentColumns
 from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
-from pennon.errors import NotFoundError, UnsupportedError
+from pennon.errors import NotFoundError
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
 from pennon.scan.plan.take_plan import TakePlan, plan_take
 from pennon.scan.projection import MetaColumn
@@ -29,6 +42,9 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
+
+if TYPE_CHECKING:
+    from pennon.dataset.scanner_builder import ColumnOrdering
 
 DEFAULT_MAX_BYTES_PER_FILE: Final = MAX_BYTES_PER_FILE
 _NO_LIMIT = 2**63 - 1
@@ -111,19 +127,19 @@ class LanceFragment(FragmentColumns, ArrowFragment):
     def scanner(
         self,
         *,
-        columns: list[str] | dict[str, str] | None = None,
+        columns: Columns = None,
         batch_size: int | None = None,
-        filter: Any = None,
+        filter: Filter = None,
         limit: int | None = None,
         offset: int | None = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         batch_readahead: int = 16,
-        blob_handling: str | None = None,
-        order_by: Any = None,
+        blob_handling: BlobHandling | None = None,
+        order_by: Sequence[str | ColumnOrdering] | None = None,
         use_scalar_index: bool | None = None,
         io_buffer_size: int | None = None,
-        late_materialization: Any = None,
+        late_materialization: bool | list[str] | None = None,
         include_deleted_rows: bool | None = None,
         batch_size_bytes: int | None = None,
         strict_batch_size: bool | None = None,
@@ -134,46 +150,52 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         given = {name: value for name, value in options.items() if value is not None}
         return builder.apply_defaults(given).to_scanner()
 
-    def to_batches(self, **options: Any) -> Iterator[pa.RecordBatch]:
+    def to_batches(
+        self,
+        *,
+        columns: Columns = None,
+        filter: Filter = None,
+        **options: Unpack[FragmentScanKeywords],
+    ) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; the options are those of `scanner`."""
         check_options(options, self.scanner)
-        return self.scanner(**options).to_batches()
+        return self.scanner(columns=columns, filter=filter, **options).to_batches()
 
     def to_table(
         self,
-        columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,
+        columns: Columns = None,
+        filter: Filter = None,
         limit: int | None = None,
         offset: int | None = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
-        **options: Any,
+        blob_handling: BlobHandling | None = None,
+        order_by: Sequence[str | ColumnOrdering] | None = None,
+        use_scalar_index: bool | None = None,
+        io_buffer_size: int | None = None,
+        late_materialization: bool | list[str] | None = None,
+        include_deleted_rows: bool | None = None,
+        batch_size_bytes: int | None = None,
+        strict_batch_size: bool | None = None,
+        **options: Unpack[FragmentTableKeywords],
     ) -> pa.Table:
         """Read the rows; the options are those of `scanner`."""
+        said = {name: value for name, value in locals().items() if name not in {"self", "options"}}
         check_options(options, self.scanner)
-        scanner = self.scanner(
-            columns=columns,
-            filter=filter,
-            limit=limit,
-            offset=offset,
-            with_row_id=with_row_id,
-            with_row_address=with_row_address,
-            **options,
-        )
-        return scanner.to_table()
+        return self.scanner(**said, **options).to_table()
 
     def to_pandas(
         self,
-        columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,
+        columns: Columns = None,
+        filter: Filter = None,
         limit: int | None = None,
         offset: int | None = None,
         batch_size: int | None = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
-        blob_mode: str = "lazy",
-        order_by: Any = None,
-        **kwargs: Any,
+        blob_mode: BlobMode = "lazy",
+        order_by: Sequence[str | ColumnOrdering] | None = None,
+        **kwargs: Unpack[PandasOptions],
     ) -> Any:
         """Read the rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`."""
         scanner = self.scanner(
@@ -233,10 +255,9 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         return self._ds.schema
 
     @property
-    def partition_expression(self) -> Any:
-        """Refuse; tables have no partitions."""
-        message = "fragments have no partition expression"
-        raise UnsupportedError(message)
+    def partition_expression(self) -> pc.Expression:
+        """Return what is true of all rows; a table has no partitions, so it is just ``true``."""
+        return pc.scalar(value=True)
 
     @staticmethod
     def create(
@@ -246,12 +267,12 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         schema: pa.Schema | None = None,
         max_rows_per_group: int | None = MAX_ROWS_PER_GROUP,
         progress: Any = None,
-        mode: str = "append",
+        mode: WriteModeName = "append",
         *,
         data_storage_version: str | None = None,
         use_legacy_format: bool | None = None,
         storage_options: dict[str, str] | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[WriteNotSupportedYet],
     ) -> FragmentMetadata:
         """Write all data as one fragment, without committing it.
 
@@ -327,7 +348,7 @@ def write_fragments(
     schema: pa.Schema | None = None,
     *,
     return_transaction: bool = False,
-    mode: str = "append",
+    mode: WriteModeName = "append",
     max_rows_per_file: int = MAX_ROWS_PER_FILE,
     max_rows_per_group: int | None = MAX_ROWS_PER_GROUP,
     max_bytes_per_file: int = MAX_BYTES_PER_FILE,
@@ -341,7 +362,7 @@ def write_fragments(
     validate_input: bool = True,
     external_blob_mode: Literal["reference", "ingest"] = "reference",
     allow_external_blob_outside_bases: bool = False,
-    **unsupported: Any,
+    **unsupported: Unpack[FragmentsNotSupportedYet],
 ) -> Any:
     """Write data files, and return what a later `LanceDataset.commit` needs.
 

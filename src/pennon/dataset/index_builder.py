@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from pennon import ops
 from pennon.dataset.fragment import LanceFragment
+from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.dataset.vector_models import IvfModel, PqModel
+from pennon.dataset.write import WriteOptions, write_version
 from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError, UnsupportedError
 from pennon.index.vector.build.new_index import as_stored
-from pennon.index.vector.metric import metric_named
-from pennon.index.vector.rows import as_array, is_vector, vector_type
+from pennon.index.vector.kmeans import Centroids
+from pennon.index.vector.metric import L2, metric_named
+from pennon.index.vector.rows import as_array, as_floats, is_vector, usable, vector_type
 from pennon.scan.read.tasks import live_row_count
 from pennon.schema.types import storage_type
 from pennon.table.fragment import Fragment
@@ -188,10 +193,48 @@ class IndicesBuilder:
     def assign_ivf_partitions(
         self, ivf_model: IvfModel, accelerator: Any = None, *, output_uri: str | None = None
     ) -> str:
-        """Refuse: without an accelerator, `transform_vectors` finds the partitions as it goes."""
-        del ivf_model, accelerator, output_uri
-        message = "assign_ivf_partitions is for accelerators, which Pennon does not use: transform_vectors finds partitions"
-        raise UnsupportedError(message)
+        """Write the partition of each vector to a table with the columns ``row_id`` and ``partition``; return its URI.
+
+        ``output_uri``: by default a folder for temporary files.  Nothing else needs the table: `transform_vectors`
+        finds the partitions as it goes.  Raises ArgumentError for centroids of other vectors than the column's, and
+        UnsupportedError for an ``accelerator`` other than ``cpu``.
+        """
+        _refuse(None if accelerator == "cpu" else accelerator)
+        stored = ivf_model.centroids
+        stored = stored.storage if isinstance(stored, pa.ExtensionArray) else stored
+        centroids, _ = usable(stored, np.arange(len(stored), dtype=np.uint64), L2)
+        if centroids.shape[1] != self.dimension:
+            message = (
+                f"centroids of {centroids.shape[1]} numbers are none of vectors of {self.dimension}"
+            )
+            raise ArgumentError(message)
+        metric = metric_named(ivf_model.distance_type)
+        if metric is None:
+            message = f"there is no distance_type {ivf_model.distance_type!r}"
+            raise ArgumentError(message)
+        schema = pa.schema([("row_id", pa.uint64()), ("partition", pa.uint32())])
+        near = Centroids.of(as_floats(centroids)[None], by_product=metric.is_product)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self._vectors():
+                rows, numbers = usable(batch.column(0), batch.column(1).to_numpy(), metric)
+                parts = near.nearest(as_floats(rows))[0].ravel().astype(np.uint32)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(numbers), pa.array(parts)], schema=schema
+                )
+
+        uri = output_uri or f"{tempfile.mkdtemp(prefix='pennon-partitions-')}/partitions.lance"
+        reader = pa.RecordBatchReader.from_batches(schema, batches())
+        write_version(reader, uri, None, WriteOptions())
+        return uri
+
+    def _vectors(self) -> Iterator[pa.RecordBatch]:
+        """Yield the column's vectors behind each other, with the ids of their rows."""
+        scan = ScannerBuilder(self.dataset).columns(self.column).with_row_id().to_scanner()
+        for batch in scan.to_batches():
+            values = batch.column(0)
+            stored = values.storage if isinstance(values, pa.ExtensionArray) else values
+            yield pa.RecordBatch.from_arrays([stored, batch.column(1)], ["vectors", "rows"])
 
     def transform_vectors(
         self,
@@ -203,14 +246,10 @@ class IndicesBuilder:
     ) -> None:
         """Write the codes of the vectors of some fragments, by default of all, to a file.
 
-        It has ``_rowid``, ``__ivf_part_id`` and ``__pq_code`` of each vector that is one.  Raises ArgumentError for no
+        It has ``_rowid``, ``__ivf_part_id`` and ``__pq_code`` of each vector that is one.  ``partition_ds_uri``, what
+        `assign_ivf_partitions` wrote, is not read: partitions are found again, which takes no longer.  Raises ArgumentError for no
         fragments, and for models of other vectors than the column's.
         """
-        if partition_ds_uri is not None:
-            message = (
-                "partition_ds_uri is made by accelerators, which Pennon does not use: leave it out"
-            )
-            raise UnsupportedError(message)
         if fragments is not None and not fragments:
             message = "fragments must be a non-empty list or None"
             raise ArgumentError(message)

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeAlias
 
 from pennon.dataset.operation_fields import from_index as from_index
 from pennon.dataset.operation_fields import to_index as to_index
@@ -40,7 +41,13 @@ from pennon.table.json_index_wire import json_target
 
 @dataclass(frozen=True)
 class IndexSegmentDescription:
-    """A segment: the fragments that it names, and the version and time that it was made at."""
+    """A segment: the fragments that it names, and the version and time that it was made at.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.create_scalar_index("id", "BTREE")
+    >>> [segment.fragment_ids for segment in ds.describe_indices()[0].segments]
+    [{0}]
+    """
 
     uuid: str
     dataset_version_at_last_update: int
@@ -49,6 +56,26 @@ class IndexSegmentDescription:
     created_at: datetime | None
     size_bytes: int | None
     base_id: int | None
+
+
+IndexSegment: TypeAlias = IndexSegmentDescription
+"""pylance's name of a segment: its UUID, the fragments that it covers, its version."""
+
+
+class SupportedDistributedIndices(StrEnum):
+    """The kinds that pylance merges from segments of several machines; Pennon merges those of every kind.
+
+    >>> from pennon.indices import SupportedDistributedIndices
+    >>> SupportedDistributedIndices("IVF_PQ").value
+    'IVF_PQ'
+    """
+
+    BTREE = "BTREE"
+    INVERTED = "INVERTED"
+    IVF_FLAT = "IVF_FLAT"
+    IVF_PQ = "IVF_PQ"
+    IVF_SQ = "IVF_SQ"
+    VECTOR = "VECTOR"
 
 
 @dataclass(frozen=True)

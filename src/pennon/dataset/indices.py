@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pennon import ops
+from pennon.compat.option_types import (
+    IndexOptions,
+    MetricName,
+    ScalarIndexKind,
+    ScalarIndexOptions,
+    VectorIndexKind,
+)
 from pennon.dataset.index_arguments import (
     METRIC,
     ROW,
@@ -30,7 +37,7 @@ class DatasetIndices(DatasetIndexReads):
     def create_scalar_index(
         self,
         column: str,
-        index_type: str | IndexConfig,
+        index_type: ScalarIndexKind | IndexConfig,
         name: str | None = None,
         *,
         replace: bool = True,
@@ -40,7 +47,7 @@ class DatasetIndices(DatasetIndexReads):
         progress_callback: Any = None,
         format_version: int | str | None = None,
         document_granularity: Any = ROW,
-        **parameters: Any,
+        **parameters: Unpack[ScalarIndexOptions],
     ) -> None:
         """Make an index of a column, and turn the handle to the version that has it.
 
@@ -65,8 +72,8 @@ class DatasetIndices(DatasetIndexReads):
         >>> table.to_table(filter="id = 7").num_rows
         1
         """
-        parameters |= text_options(format_version, document_granularity)
-        kind, chosen = chosen_kind(index_type, parameters)
+        options = {**parameters, **text_options(format_version, document_granularity)}
+        kind, chosen = chosen_kind(index_type, options)
         if ops.is_vector_kind(kind):
             message = f"create_scalar_index makes no index of kind {kind!r}; create_index does"
             raise UnsupportedError(message)
@@ -90,9 +97,9 @@ class DatasetIndices(DatasetIndexReads):
     def create_index(
         self,
         column: str | Sequence[str],
-        index_type: str,
+        index_type: VectorIndexKind | ScalarIndexKind,
         name: str | None = None,
-        metric: str = "L2",
+        metric: MetricName = "L2",
         replace: bool = False,
         num_partitions: int | None = None,
         ivf_centroids: Any = None,
@@ -116,7 +123,7 @@ class DatasetIndices(DatasetIndexReads):
         streaming_refine_passes: int | None = None,
         skip_transpose: bool = False,
         progress_callback: Callable[[IndexProgress], None] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[IndexOptions],
     ) -> Self:
         """Make an index of a column of vectors, turn the handle to the version that has it, and return it.
 
@@ -150,16 +157,10 @@ class DatasetIndices(DatasetIndexReads):
         given = {**ops.given_arguments(locals()), **present(kwargs)}
         only = one_column(column)
         if ops.is_scalar_kind(index_type):
-            self.create_scalar_index(
-                only,
-                index_type,
-                name,
-                replace=replace,
-                train=train,
-                fragment_ids=fragment_ids,
-                index_uuid=index_uuid,
-                **kwargs,
-            )
+            scalar: dict[str, Any] = {**kwargs, "index_type": index_type, "name": name}
+            scalar |= {"replace": replace, "train": train}
+            scalar |= {"fragment_ids": fragment_ids, "index_uuid": index_uuid}
+            self.create_scalar_index(only, **scalar)
             return self
         if fragment_ids is not None:
             self.create_index_uncommitted(
@@ -184,9 +185,9 @@ class DatasetIndices(DatasetIndexReads):
     def create_index_uncommitted(
         self,
         column: str | Sequence[str],
-        index_type: str | IndexConfig,
+        index_type: VectorIndexKind | ScalarIndexKind | IndexConfig,
         name: str | None = None,
-        metric: str = METRIC,
+        metric: MetricName = METRIC,
         replace: bool = False,
         num_partitions: int | None = None,
         ivf_centroids: Any = None,
@@ -212,7 +213,7 @@ class DatasetIndices(DatasetIndexReads):
         rabitq_model: str | None = None,
         format_version: int | str | None = None,
         document_granularity: Any = ROW,
-        **parameters: Any,
+        **parameters: Unpack[IndexOptions],
     ) -> Index:
         """Make a segment of an index for some fragments, and return its entry; nothing is committed.
 
@@ -233,12 +234,12 @@ class DatasetIndices(DatasetIndexReads):
             message = "create_index_uncommitted(train=False): a segment without rows is not made; leave the call out"
             raise UnsupportedError(message)
         only = one_column(column)
-        parameters |= text_options(format_version, document_granularity)
+        options = {**parameters, **text_options(format_version, document_granularity)}
         vectors = {**ops.given_arguments(locals()), "rabitq_model": rabitq_model}
         kind = index_type if isinstance(index_type, str) else index_type.index_type
         if not ops.is_vector_kind(kind) and metric == METRIC:
             del vectors["metric"]
-        kind, chosen = chosen_kind(index_type, {**present(vectors), **parameters})
+        kind, chosen = chosen_kind(index_type, {**present(vectors), **options})
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
         build = ops.plan_index(self._snapshot, only, kind, name, chosen, fragments)
         if ops.is_vector_kind(kind):

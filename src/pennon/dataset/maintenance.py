@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 import pyarrow as pa
 
 from pennon import ops
 from pennon.compat.arguments import unknown_option
+from pennon.compat.option_types import NoOptions, OptimizeIndicesOptions
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError
 from pennon.io import open_store
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pennon.dataset.compaction import CompactionMetrics
     from pennon.dataset.stats import LanceStats
     from pennon.dataset.write_options import AutoCleanupConfig
+    from pennon.file.session import LanceFileSession
 
 _INDEX_OPTIONS: Final = frozenset(("num_indices_to_merge", "index_names", "retrain"))
 
@@ -161,6 +164,18 @@ class DatasetMaintenance(DatasetBase):
         """
         return ops.all_files(ops.survey_of(self._snapshot), self._uri)
 
+    def new_file_session(self) -> LanceFileSession:
+        """Return a session that reads and writes single files in the table's folder, with its credentials.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.new_file_session().list_with_delimiter().common_prefixes
+        ['_transactions', '_versions', 'data']
+        """
+        session: LanceFileSession = import_module("pennon.file.session").LanceFileSession.of_store(
+            self._snapshot.store
+        )
+        return session
+
     def tracked_files(
         self,
         *,
@@ -236,7 +251,7 @@ class DatasetOptimizer:
 
         return Compaction.execute(self._dataset, given)
 
-    def optimize_indices(self, **options: Any) -> None:
+    def optimize_indices(self, **options: Unpack[OptimizeIndicesOptions]) -> None:
         """Index the rows that came since, merge segments, and turn the handle to the version made.
 
         The options are pylance's: ``num_indices_to_merge`` (by default 1: new rows join the last segment; 0: they
@@ -249,7 +264,9 @@ class DatasetOptimizer:
         if made is not None:
             self._dataset._turn_to(made)  # noqa: SLF001 - its own
 
-    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **options: Any) -> None:
+    def enable_auto_cleanup(
+        self, auto_cleanup_config: AutoCleanupConfig, **options: Unpack[NoOptions]
+    ) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.
 
         Pennon never does so by itself.
@@ -258,10 +275,8 @@ class DatasetOptimizer:
             raise unknown_option("enable_auto_cleanup", name, ("auto_cleanup_config",))
         self._configure(_auto_cleanup(auto_cleanup_config))
 
-    def disable_auto_cleanup(self, **options: Any) -> None:
+    def disable_auto_cleanup(self) -> None:
         """Undo `enable_auto_cleanup`."""
-        for name in options:
-            raise unknown_option("disable_auto_cleanup", name, ())
         self._configure(dict.fromkeys(_auto_cleanup({})))
 
     def _configure(self, values: Mapping[str, str | None]) -> None:

@@ -6,16 +6,25 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import pyarrow as pa
 
+from pennon.compat.option_types import MergeModeName
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_update
-from pennon.errors import ArgumentError, UnsupportedError, printable
+from pennon.errors import ArgumentError, printable
+from pennon.ops.base_paths import Targets
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
-from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
+from pennon.ops.merge_insert.merge import (
+    MergeCounts,
+    Merged,
+    MergePlan,
+    commit_merge,
+    plan_merge,
+    run_merge,
+)
 from pennon.ops.merge_insert.source import Source, key_columns
 from pennon.ops.retry import CONFLICT_RETRIES, RETRY_TIMEOUT
 from pennon.ops.source import as_reader
@@ -28,11 +37,20 @@ from pennon.table.manifest import Manifest
 
 
 class MergeResult(TypedDict):
-    """The number of rows that a merge inserted, updated and deleted."""
+    """The number of rows that a merge inserted, updated and deleted.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.merge_insert("id").when_not_matched_insert_all().execute(pa.table({"id": [4]}))
+    {'num_inserted_rows': 1, 'num_updated_rows': 0, 'num_deleted_rows': 0}
+    """
 
     num_inserted_rows: int
     num_updated_rows: int
     num_deleted_rows: int
+
+
+ExecuteResult: TypeAlias = MergeResult
+"""pylance's name of the result of a merge."""
 
 
 class MergeInsertBuilder:
@@ -59,6 +77,7 @@ class MergeInsertBuilder:
         self._clauses = Clauses()
         self._mode = WriteMode.AUTO
         self._version: FileVersion | None = None
+        self._targets: Targets | None = None
         self._retries = CONFLICT_RETRIES
         self._timeout = RETRY_TIMEOUT
 
@@ -159,7 +178,7 @@ class MergeInsertBuilder:
         """
         return self
 
-    def write_mode(self, mode: str) -> MergeInsertBuilder:
+    def write_mode(self, mode: MergeModeName) -> MergeInsertBuilder:
         """Choose how updated rows are written if the data has only some of the columns.
 
         ``rewrite_rows`` (and ``auto``): the rows, whole, into new fragments.  ``rewrite_columns``: the
@@ -192,14 +211,38 @@ class MergeInsertBuilder:
         return self
 
     def target_bases(self, bases: Sequence[str]) -> MergeInsertBuilder:
-        """Refuse: files are written below the table's own root only."""
-        message = f"other base paths are not written yet ({', '.join(map(str, bases))})"
-        raise UnsupportedError(message)
+        """Write new data files to base paths of the table, one after the other, by their names or paths.
+
+        The table's own URI among them stands for its own folder.  Deletion files, and columns that are written anew
+        beside others (``rewrite_columns``), stay in the table's own folder.
+
+        >>> import pennon, pyarrow as pa, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> more = pennon.DatasetBasePath(folder + "/more", "more")
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}), folder + "/t.lance", initial_bases=[more])
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all().target_bases(["more"])
+        >>> _ = merge.execute(pa.table({"id": [2]}))
+        >>> [file.base_id for fragment in ds.get_fragments() for file in fragment.data_files()]
+        [None, 1]
+        """
+        self._targets = Targets(_names_of(bases))
+        return self
 
     def target_all_bases(self, include_primary: bool = True) -> MergeInsertBuilder:
-        """Refuse: files are written below the table's own root only."""
-        message = f"other base paths are not written yet (include_primary={include_primary})"
-        raise UnsupportedError(message)
+        """Write new data files to all base paths of the table, one after the other.
+
+        ``include_primary``: the table's own folder is the first of them.  See `target_bases`.
+
+        >>> import pennon, pyarrow as pa, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> more = pennon.DatasetBasePath(folder + "/more", "more")
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}), folder + "/t.lance", initial_bases=[more])
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all().target_all_bases(include_primary=False)
+        >>> merge.execute(pa.table({"id": [2]}))["num_inserted_rows"]
+        1
+        """
+        self._targets = Targets(None, include_primary)
+        return self
 
     # --- doing it ---------------------------------------------------------------------------------
 
@@ -241,9 +284,35 @@ class MergeInsertBuilder:
         transaction = Transaction(merged.snapshot.manifest.version, operation)
         return transaction, dict(_result(merged.counts))
 
+    def execute_batches(self, new_data: pa.RecordBatchReader) -> MergeResult:
+        """Merge the batches of a reader; `execute` takes them, too.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> merge.execute_batches(pa.table({"id": [3, 4]}).to_reader())["num_inserted_rows"]
+        1
+        """
+        return self.execute(new_data)
+
+    def execute_uncommitted_batches(
+        self, new_data: pa.RecordBatchReader
+    ) -> tuple[Transaction, dict[str, Any]]:
+        """Write what a merge of the batches of a reader writes; `execute_uncommitted` takes them, too.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> transaction, _ = merge.execute_uncommitted_batches(pa.table({"id": [4]}).to_reader())
+        >>> pennon.LanceDataset.commit(ds, transaction).count_rows()
+        4
+        """
+        return self.execute_uncommitted(new_data)
+
     def _run(self, snapshot: Snapshot, data: pa.Table) -> Merged:
         source = Source.of(data, snapshot.manifest.schema, self._on)
-        return run_merge(plan_merge(snapshot, source, self._clauses, self._mode, self._version))
+        return run_merge(self._plan(snapshot, source))
+
+    def _plan(self, snapshot: Snapshot, source: Source) -> MergePlan:
+        return plan_merge(snapshot, source, self._clauses, self._mode, self._version, self._targets)
 
     def explain_plan(self, schema: pa.Schema | None = None, verbose: bool = False) -> str:
         """Return the plan of a merge as text, for data with a schema (by default, the table's).
@@ -258,7 +327,7 @@ class MergeInsertBuilder:
         snapshot = self._ds.snapshot
         arrow = schema or schema_to_arrow(snapshot.manifest.schema)
         source = Source.of(arrow.empty_table(), snapshot.manifest.schema, self._on)
-        plan = plan_merge(snapshot, source, self._clauses, self._mode, self._version)
+        plan = self._plan(snapshot, source)
         return "\n".join(map(printable, self._lines(source, plan.task.count, verbose=verbose)))
 
     def _lines(self, source: Source, groups: int, *, verbose: bool) -> Iterable[str]:
@@ -295,6 +364,27 @@ class MergeInsertBuilder:
             f"num_files_written={counts.files}, elapsed={seconds * 1000:.1f}ms]"
         )
         return "\n".join(map(printable, [first + metrics, *rest]))
+
+    def analyze_plan_batches(self, new_data: pa.RecordBatchReader) -> str:
+        """Do a merge of the batches of a reader but for its commit; see `analyze_plan`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> "num_inserted_rows=1" in merge.analyze_plan_batches(pa.table({"id": [4]}).to_reader())
+        True
+        """
+        return self.analyze_plan(new_data)
+
+
+def _names_of(bases: Sequence[str]) -> tuple[str, ...]:
+    """Return names of base paths.  Raises TypeError for what is no list of text, ArgumentError for none."""
+    if isinstance(bases, str) or not all(isinstance(each, str) for each in bases):
+        message = f"target_bases is a list of names or paths of base paths, got {bases!r}"
+        raise TypeError(message)
+    if not bases:
+        message = "target_bases names no base path; leave it out to write to the table's own folder"
+        raise ArgumentError(message)
+    return tuple(bases)
 
 
 def _primary_key(schema: Schema) -> list[str]:

@@ -11,8 +11,9 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from pennon import ops
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.io.paths import parse_uri
@@ -27,7 +28,18 @@ from pennon.table.fragment import (
     WrittenColumns,
 )
 
+if TYPE_CHECKING:
+    from pennon.scan.snapshot import Snapshot
+
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
+
+
+class _Table(Protocol):
+    """A table at one version, as far as a data file needs it: a `LanceDataset`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version."""
 
 
 class FilePath(str):
@@ -71,9 +83,35 @@ class DataFile:
         self.column_indices = self.column_indices or []
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was pickled."""
+        """Take over what was pickled, by Pennon or by pylance, which calls the path ``_path``."""
         self.__dict__.update(state)
+        if "_path" in self.__dict__:
+            self.path = self.__dict__.pop("_path")
         self.path = FilePath(self.path)
+
+    @property
+    def field_ids(self) -> list[int]:
+        """Return the ids of the fields, which are called ``fields`` as well."""
+        return self.fields
+
+    @classmethod
+    def create(cls, dataset: _Table, path: str, *, base_id: int | None = None) -> Self:
+        """Return a data file that lies in a table's ``data/``, with the table's fields that it has by name.
+
+        The file may have some of the table's columns, for a `LanceOperation.DataReplacement`.  ``base_id``: the
+        base path that it lies under, if that is not the table's folder.  Raises NotFoundError if it is
+        not there, SchemaMismatchError if it does not fit the table.
+
+        >>> from pennon.file import LanceFileWriter
+        >>> from pennon.fragment import DataFile
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2], "n": [3, 4]}), uri)
+        >>> with LanceFileWriter(f"{uri}/data/new.lance", version=ds.data_storage_version) as writer:
+        ...     writer.write_batch(pa.table({"n": [5, 6]}))
+        >>> DataFile.create(ds, "new.lance").field_ids
+        [1]
+        """
+        fragment = ops.adopt_file(dataset.snapshot, path, FragmentId(0), base_id)
+        return cls.from_ref(fragment.files[0])
 
     @classmethod
     def from_ref(cls, ref: DataFileRef) -> Self:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet, WriteModeName, WriteNotSupportedYet
 from pennon.core.interpreter_end import check_imports_work
 from pennon.errors import ArgumentError
 from pennon.io import open_store
@@ -38,7 +39,7 @@ def dataset(
     session: Session | None = None,
     *,
     trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
-    **unsupported: Any,
+    **unsupported: Unpack[NotSupportedYet],
 ) -> LanceDataset:
     """Open a table.
 
@@ -83,6 +84,17 @@ def dataset(
     )
 
 
+def td_to_micros(td: timedelta) -> int:
+    """Return a duration in microseconds.
+
+    >>> from datetime import timedelta
+    >>> from pennon.util import td_to_micros
+    >>> td_to_micros(timedelta(milliseconds=1))
+    1000
+    """
+    return round(td / timedelta(microseconds=1))
+
+
 def parse_time(when: Any) -> datetime:
     """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError.
 
@@ -107,7 +119,7 @@ def write_dataset(
     data_obj: Any,
     uri: str | os.PathLike[str] | LanceDataset | None = None,
     schema: Any = None,
-    mode: str = "create",
+    mode: WriteModeName = "create",
     *,
     max_rows_per_file: int = MAX_ROWS_PER_FILE,
     max_rows_per_group: int = MAX_ROWS_PER_GROUP,
@@ -133,7 +145,7 @@ def write_dataset(
     allow_external_blob_outside_bases: bool = False,
     blob_pack_file_size_threshold: int | None = None,
     auto_statistics: bool | None = None,
-    **unsupported: Any,
+    **unsupported: Unpack[WriteNotSupportedYet],
 ) -> LanceDataset:
     """Write data as a new version of a table, and return it.
 
@@ -190,7 +202,8 @@ def write_dataset(
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, opened):
         return opened.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
-    return opened.of_snapshot(os.fspath(uri), snapshot, storage_options)
+    place = cast("str | os.PathLike[str]", uri)
+    return opened.of_snapshot(os.fspath(place), snapshot, storage_options)
 
 
 def _dataset_class() -> type[LanceDataset]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypedDict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self, TypedDict
+
+import pyarrow as pa
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
+from pennon.errors import ArgumentError
 from pennon.ops.retry import CONFLICT_RETRIES, RETRY_TIMEOUT
 
 if TYPE_CHECKING:
@@ -38,6 +43,42 @@ class UpdateResult(TypedDict):
 
 class DatasetRows(DatasetBase):
     """The methods of `LanceDataset` that change rows; each turns the handle to the version made."""
+
+    @classmethod
+    def from_pydantic_model(
+        cls,
+        model_class: type[Any],
+        data: list[Any],
+        uri: str | os.PathLike[str] | None = None,
+        mode: str = "create",
+        **options: Any,
+    ) -> Self:
+        """Write pydantic models of one class, and return the dataset; the schema is that of the class.
+
+        ``uri``: by default the class's name in snake case, in the working directory.  ``options``: those of
+        `pennon.write_dataset`.  Raises TypeError for what is no model, or no list of models of this class,
+        ArgumentError for an empty list.
+
+        >>> import pydantic
+        >>> class Row(pydantic.BaseModel):
+        ...     id: int
+        >>> pennon.LanceDataset.from_pydantic_model(Row, [Row(id=1)], uri).to_table().to_pylist()
+        [{'id': 1}]
+        """
+        write = import_module("pennon.dataset.write")
+        models = import_module("pennon.schema.pydantic_models")
+        schema = models.pydantic_to_schema(models.check_model(model_class))
+        rows = models.rows_of_models(data, model_class)
+        if not rows:
+            message = (
+                "an empty list of models is no table: write an empty table with pydantic_to_schema"
+            )
+            raise ArgumentError(message)
+        place = os.fspath(models.snake_case(model_class.__name__) if uri is None else uri)
+        table = pa.Table.from_pylist(rows, schema=schema)
+        chosen = write.WriteOptions.named({"mode": mode, **options})
+        snapshot = write.write_version(table, place, None, chosen)
+        return cls.of_snapshot(place, snapshot, options.get("storage_options"))
 
     def delete(
         self,

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
 from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
+from pennon.compat.arguments import row_numbers
 from pennon.compat.arrow_bases import ArrowScanner
+from pennon.compat.option_types import BlobMode, PandasOptions
 from pennon.core.cached_property import cached_property
 from pennon.core.extras import not_installed
 from pennon.encoding.exact_batches import exact_batches, exact_table
-from pennon.errors import UnsupportedError
+from pennon.errors import ArgumentError, OutOfRangeError
 from pennon.scan.plan.query import ScanOptions as ScanOptions
 from pennon.scan.projection import MetaColumn
 from pennon.scan.run.page_scan import PageScan
@@ -144,7 +146,7 @@ class LanceScanner(ArrowScanner):
         reader: Any = self.to_reader()
         return reader.__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, *, blob_mode: str = "lazy", **kwargs: Any) -> Any:
+    def to_pandas(self, *, blob_mode: BlobMode = "lazy", **kwargs: Unpack[PandasOptions]) -> Any:
         """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`.
 
         ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or
@@ -181,6 +183,18 @@ class LanceScanner(ArrowScanner):
         """
         return self._scan.count()
 
+    def fragment_ids(self) -> set[int]:
+        """Return the ids of the fragments that the scan reads: in those rows may pass its filter.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="_rowaddr < 2").fragment_ids()
+        {0}
+        """
+        if isinstance(self._scan, PageScan):
+            return self._scan.fragment_ids()
+        message = "a search asks indices for rows, not fragments"
+        raise ArgumentError(message)
+
     def head(self, num_rows: int) -> pa.Table:
         """Return the first ``num_rows`` rows as a table.
 
@@ -201,9 +215,23 @@ class LanceScanner(ArrowScanner):
         return list(self.to_batches())
 
     def take(self, indices: Any) -> pa.Table:
-        """Refuse; `LanceDataset.take` does it."""
-        message = "a scanner takes no single rows; LanceDataset.take does"
-        raise UnsupportedError(message)
+        """Return rows of the scan by their number, in the order given; batches behind the last are not read.
+
+        `LanceDataset.take` finds rows of the table without reading others.  Raises OutOfRangeError for a number
+        that the scan does not reach.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.scanner(filter="id > 1").take([1, 0])["id"].to_pylist()
+        [3, 2]
+        """
+        rows = row_numbers(indices)
+        wanted = int(rows.max()) + 1 if len(rows) else 0
+        limit = wanted if self._options.limit is None else min(wanted, self._options.limit)
+        found = self._with(limit=limit).to_table()
+        if found.num_rows < wanted:
+            message = f"the scan has {found.num_rows} rows, and no row {wanted - 1}"
+            raise OutOfRangeError(message)
+        return found.take(pa.array(rows))
 
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text: what is read, and what is done with it.
@@ -229,10 +257,36 @@ class LanceScanner(ArrowScanner):
         return self._scan.analyze(self._ds.uri, counts=count_rows)
 
     @staticmethod
-    def from_dataset(*_: Any, **__: Any) -> LanceScanner:
-        """Refuse; `LanceDataset.scanner` makes scanners."""
-        message = "use LanceDataset.scanner"
-        raise UnsupportedError(message)
+    def from_dataset(dataset: Any, **options: Any) -> Any:
+        """Return the scan of a dataset: its method ``scanner`` with these options.
 
-    from_fragment = from_dataset
-    from_batches = from_dataset
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> pennon.LanceScanner.from_dataset(ds, filter="id > 2").count_rows()
+        1
+        """
+        return dataset.scanner(**options)
+
+    @staticmethod
+    def from_fragment(fragment: Any, *, schema: pa.Schema | None = None, **options: Any) -> Any:
+        """Return the scan of one fragment: its method ``scanner`` with these options.
+
+        ``schema``: pyarrow's fragments are given one; those of Pennon have the table's.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> pennon.LanceScanner.from_fragment(ds.get_fragments()[0], columns=["id"]).count_rows()
+        3
+        """
+        return fragment.scanner(**options)
+
+    @staticmethod
+    def from_batches(
+        source: Any, *, schema: pa.Schema | None = None, **options: Any
+    ) -> pa.dataset.Scanner:
+        """Return pyarrow's scan of batches that are no table's: an iterator with its schema, or a reader.
+
+        >>> rows = pa.table({"id": [1, 2, 3]})
+        >>> pennon.LanceScanner.from_batches(rows.to_batches(), schema=rows.schema).count_rows()
+        3
+        """
+        theirs: Any = ArrowScanner
+        return theirs.from_batches(source, schema=schema, **options)

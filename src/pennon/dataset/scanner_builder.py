@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import UUID
 
 import pyarrow.compute as pc
 
@@ -14,7 +15,9 @@ from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan.query import ColumnOrdering as ColumnOrdering
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
+from pennon.scan.plan.row_masks import row_mask
 from pennon.scan.plan.row_search import TextSearch
+from pennon.scan.predicate import all_of
 from pennon.scan.read.tasks import check_batch_rows
 from pennon.scan.run.sort import sort_keys
 from pennon.table.fragment import Fragment
@@ -30,25 +33,18 @@ if TYPE_CHECKING:
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
 
 
-def _accept(name: str) -> Callable[..., ScannerBuilder]:
-    def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
-        return self
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Filters that a row must pass, all of them: SQL texts and pyarrow expressions side by side."""
 
-    setter.__name__ = name
-    setter.__doc__ = "Accept and ignore: it would change nothing here."
-    return setter
+    filters: tuple[str | pc.Expression, ...]
 
-
-def _refuse(name: str, option: str) -> Callable[..., ScannerBuilder]:
-    def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
-        if any(value is not None and value is not False for value in (*values, *named.values())):
-            message = f"the scan option {option!r} is not supported yet (ScannerBuilder.{name})"
-            raise UnsupportedError(message)
-        return self
-
-    setter.__name__ = name
-    setter.__doc__ = "Refuse: not supported yet."
-    return setter
+    def and_also(self, filter: str | pc.Expression | AllOf | None) -> AllOf:
+        """Return these filters and another."""
+        if filter is None:
+            return self
+        more = filter.filters if isinstance(filter, AllOf) else (filter,)
+        return AllOf((*self.filters, *more))
 
 
 class ScannerBuilder:
@@ -69,11 +65,13 @@ class ScannerBuilder:
         self.ds = ds
         self._given: dict[str, Any] = {}
         self._columns: Any = None
-        self._filter: str | pc.Expression | None = None
+        self._filter: str | pc.Expression | AllOf | None = None
         self._text: tuple[Any, tuple[str, ...] | None] | None = None
         self._nearest: VectorSearch | None = None
         self._fusion: Fusion | None = None
         self._search_options: dict[str, Any] = {}
+        self._segments: frozenset[str] | None = None
+        self._mask: Predicate | None = None
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -104,7 +102,10 @@ class ScannerBuilder:
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
-        if isinstance(filter, (str, pc.Expression)):
+        if isinstance(filter, AllOf):
+            for each in filter.filters:
+                self.filter(each)
+        if isinstance(filter, (str, pc.Expression, AllOf)):
             self._filter = filter
             return self
         message = (
@@ -225,6 +226,11 @@ class ScannerBuilder:
         given = {**self._given, **self._shown(search)}
         if self._filter is not None:
             given["predicate"] = self._condition(self._filter, search)
+        if self._mask is not None:
+            if search is not None:
+                given["mask"] = self._mask
+            else:
+                given["predicate"] = all_of([self._mask, *_present(given.get("predicate"))])
         return LanceScanner(self.ds, self.ds.snapshot, ScanOptions(**given, search=search))
 
     def _search(self) -> RowSearch | None:
@@ -232,6 +238,11 @@ class ScannerBuilder:
         vectors, texts, fusion = self._nearest, None, self._fusion
         if vectors is not None and self._search_options:
             vectors = replace(vectors, **self._search_options)
+        if self._segments is not None:
+            if vectors is None:
+                message = "index_segments are for a search of vectors (nearest)"
+                raise ArgumentError(message)
+            vectors = replace(vectors, segments=self._segments)
         if self._text is not None:
             texts = TextSearch(*self._text, **self._search_options)
         if vectors is None or texts is None:
@@ -253,7 +264,9 @@ class ScannerBuilder:
         order = tuple(columns) if expressions else ()
         return {"columns": stored, "expressions": expressions, "order": order}
 
-    def _condition(self, text: str | pc.Expression, search: RowSearch | None) -> Predicate:
+    def _condition(self, text: str | pc.Expression | AllOf, search: RowSearch | None) -> Predicate:
+        if isinstance(text, AllOf):
+            return all_of([self._condition(each, search) for each in text.filters])
         try:
             return parse_predicate(self.ds.snapshot, text, search=search)
         except ArgumentError:
@@ -327,17 +340,76 @@ class ScannerBuilder:
         self._search_options["is_scored"] = not disable
         return self
 
+    def with_index_segments(self, index_segments: Iterable[str | UUID] | None) -> ScannerBuilder:
+        """Search for near vectors in these segments of an index only, by their UUIDs; None: in all.
+
+        Other rows are compared only where `with_fragments` names their fragments.
+        """
+        self._segments = None if index_segments is None else _segment_ids(index_segments)
+        return self
+
+    def row_addr_prefilter(
+        self, allowlist: bytes | None = None, blocklist: bytes | None = None
+    ) -> ScannerBuilder:
+        """Read or search only the rows of a list, or only others; neither: all.
+
+        Both are what `pennon.dataset.serialize_row_addrs` returns.  A search looks for the best of these rows.
+        """
+        self._mask = row_mask(allowlist, blocklist)
+        return self
+
     def use_scalar_index(self, use_scalar_index: bool = True) -> ScannerBuilder:
         """Ask the indices of columns which rows may pass the filter; True by default."""
         return self._set(uses_indices=bool(use_scalar_index))
 
-    use_stats = _accept("use_stats")
-    scan_in_order = _accept("scan_in_order")
+    def use_stats(self, use_stats: bool = True) -> ScannerBuilder:
+        """Accept and ignore: statistics are always used."""
+        return self
 
-    minhash_search = _refuse("minhash_search", "nearest")
-    row_addr_prefilter = _refuse("row_addr_prefilter", "row_addr_allowlist")
-    with_index_segments = _refuse("with_index_segments", "index_segments")
-    substrait_aggregate = _refuse("substrait_aggregate", "substrait_aggregate")
+    def scan_in_order(self, scan_in_order: bool = True) -> ScannerBuilder:
+        """Accept and ignore: rows always come in order."""
+        return self
+
+    def minhash_search(self, query: object) -> ScannerBuilder:
+        """Refuse: indices of kind MINHASHLSH are not read."""
+        return self._refuse("minhash_search", "nearest")
+
+    def substrait_aggregate(self, aggregate: object) -> ScannerBuilder:
+        """Refuse: plans of Substrait are not read; `LanceDataset.sql` aggregates."""
+        return (
+            self
+            if aggregate is None
+            else self._refuse("substrait_aggregate", "substrait_aggregate")
+        )
+
+    def _refuse(self, name: str, option: str) -> NoReturn:
+        message = f"the scan option {option!r} is not supported yet (ScannerBuilder.{name})"
+        raise UnsupportedError(message)
+
+
+def _present(predicate: Predicate | None) -> list[Predicate]:
+    return [] if predicate is None else [predicate]
+
+
+def _segment_ids(segments: Any) -> frozenset[str]:
+    """Return UUIDs as text.  Raises TypeError for one alone, ArgumentError for text that is none, or for no segment."""
+    if isinstance(segments, (str, UUID)):
+        message = f"index_segments is a list of UUIDs, not a single one: [{str(segments)!r}]"
+        raise TypeError(message)
+    found = set()
+    for each in segments:
+        if not isinstance(each, (str, UUID)):
+            message = f"index_segments are UUIDs, as text or uuid.UUID, got {type(each).__name__}"
+            raise TypeError(message)
+        try:
+            found.add(str(UUID(str(each))))
+        except ValueError as error:
+            message = f"an index segment is named by its UUID, not by {each!r}"
+            raise ArgumentError(message) from error
+    if not found:
+        message = "index_segments names no segment; leave it out to search all of them"
+        raise ArgumentError(message)
+    return frozenset(found)
 
 
 def _not_negative(name: str, value: int | None) -> int | None:

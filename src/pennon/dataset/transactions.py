@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypedDict, TypeVar, Unpack
 
 from pennon import ops
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.interpreter_end import check_imports_work
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import LanceOperation, Transaction
@@ -58,7 +59,7 @@ class DatasetTransactions(DatasetBase):
         commit_message: str | None = None,
         enable_stable_row_ids: bool | None = None,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> Self:
         """Commit what was written before, and return the version made.
 
@@ -103,7 +104,7 @@ class DatasetTransactions(DatasetBase):
         detached: bool | None = False,
         max_retries: int = 20,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> BulkCommitResult[Self]:
         """Commit several appends as one, and return the version made and the one transaction.
 

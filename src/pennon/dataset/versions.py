@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import pyarrow as pa
 
 from pennon import ops
+from pennon.compat.option_types import OpenKeywords
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import DatasetBasePath
 from pennon.dataset.refs import Branches, Reference, Tags
@@ -174,7 +175,7 @@ class DatasetVersions(DatasetBase):
         target_path: str | os.PathLike[str],
         reference: Reference = None,
         storage_options: dict[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[OpenKeywords],
     ) -> Self:
         """Make a version the first one of a new table, whose files stay in this one's place.
 
@@ -199,7 +200,7 @@ class DatasetVersions(DatasetBase):
         target_path: str | os.PathLike[str],
         reference: Reference = None,
         storage_options: dict[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[OpenKeywords],
     ) -> Self:
         """Copy a version, with all of its files, to a new table; it depends on nothing here.
 

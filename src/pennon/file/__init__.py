@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from pennon.file.facade import LanceFileWriter as LanceFileWriter
     from pennon.file.facade import ReaderResults as ReaderResults
     from pennon.file.facade import stable_version as stable_version
+    from pennon.file.session import LanceFileSession as LanceFileSession
+    from pennon.file.session import ListResult as ListResult
 
 __all__ = [
     "LanceBufferDescriptor",
     "LanceColumnMetadata",
     "LanceFileMetadata",
     "LanceFileReader",
+    "LanceFileSession",
     "LanceFileStatistics",
     "LanceFileWriter",
     "LancePageMetadata",
+    "ListResult",
     "ReaderResults",
     "stable_version",
 ]
 
-__getattr__ = _lazy_names(__name__, frozenset(__all__))
+if not TYPE_CHECKING:  # a type checker reads the imports above
+    __getattr__ = _lazy_names(__name__, frozenset(__all__))

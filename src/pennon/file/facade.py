@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.units import MIB
 from pennon.encoding.exact_batches import exact_batches
 from pennon.encoding.rows import Rows
@@ -28,6 +29,7 @@ from pennon.file.container.write_limits import (
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
+from pennon.io.store import Opens, Writes
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import default_version
 from pennon.schema.field import Schema
@@ -79,11 +81,21 @@ class LanceFileReader:
         path: str | os.PathLike[str],
         storage_options: Mapping[str, str] | None = None,
         columns: Sequence[str] | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, LanceFileReader.__init__)
         folder, name = split_path(path)
-        self._file = open_data_file(open_store(folder, storage_options).open(name))
+        self._open(open_store(folder, storage_options), name, columns)
+
+    @classmethod
+    def in_store(cls, store: Opens, name: str, columns: Sequence[str] | None = None) -> Self:
+        """Open a file of a store."""
+        reader = cls.__new__(cls)
+        reader._open(store, name, columns)  # noqa: SLF001 - of its own class
+        return reader
+
+    def _open(self, store: Opens, name: str, columns: Sequence[str] | None) -> None:
+        self._file = open_data_file(store.open(name))
         self._schema = self._file.schema if columns is None else self._project(columns)
 
     def _project(self, columns: Sequence[str]) -> Schema:
@@ -206,11 +218,55 @@ class LanceFileWriter:
         storage_options: Mapping[str, str] | None = None,
         max_page_bytes: int | None = None,
         rows_per_zone: int | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, LanceFileWriter.__init__)
-        self._folder, self._name = split_path(path)
-        self._store = open_store(self._folder, storage_options)
+        folder, name = split_path(path)
+        self._begin(
+            open_store(folder, storage_options),
+            name,
+            schema,
+            data_cache_bytes=data_cache_bytes,
+            version=version,
+            max_page_bytes=max_page_bytes,
+            rows_per_zone=rows_per_zone,
+        )
+
+    @classmethod
+    def in_store(
+        cls,
+        store: Writes,
+        name: str,
+        schema: pa.Schema | None = None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        max_page_bytes: int | None = None,
+    ) -> Self:
+        """Start a file of a store; options are those of the class."""
+        writer = cls.__new__(cls)
+        writer._begin(  # noqa: SLF001 - of its own class
+            store,
+            name,
+            schema,
+            data_cache_bytes=data_cache_bytes,
+            version=version,
+            max_page_bytes=max_page_bytes,
+        )
+        return writer
+
+    def _begin(
+        self,
+        store: Writes,
+        name: str,
+        schema: pa.Schema | None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        max_page_bytes: int | None = None,
+        rows_per_zone: int | None = None,
+    ) -> None:
+        self._store, self._name = store, name
         self._version = None if version is None else FileVersion.parse(version)
         self._cache_bytes = data_cache_bytes
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
+from pennon.core.io_counters import READ
 from pennon.core.kernels.gather import gather, total_size
 from pennon.core.kernels.mapping import Mapping
 from pennon.core.units import MIB
@@ -140,10 +141,13 @@ class MappedReader:
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         least = 0 if keeps_account() else LONG_BYTES  # shorter ranges are not noted
-        return [
+        found = [
             self._slice(request, least) if isinstance(request, ByteRange) else self._gather(request)
             for request in requests
         ]
+        READ.ranges += len(found)
+        READ.size_bytes += sum([buffer.size for buffer in found])
+        return found
 
     def _slice(self, extent: ByteRange, least: int) -> pa.Buffer:
         position, size_bytes = extent.position, extent.size_bytes

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.io_counters import READ
 from pennon.core.units import MIB
 from pennon.errors import (
     AlreadyExistsError,
@@ -331,7 +332,10 @@ class RemoteReader:
         fetcher = Fetcher(
             path, self._size_bytes, store.limits, lambda extent: store.read_extent(path, extent)
         )
-        return fetcher.fetch(requests)
+        found = fetcher.fetch(requests)
+        READ.ranges += len(found)
+        READ.size_bytes += sum([buffer.size for buffer in found])
+        return found
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Pickle as the place to read from."""

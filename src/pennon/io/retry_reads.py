@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.loggers import IO
 from pennon.errors import StoreError
 
 T = TypeVar("T")
@@ -38,8 +39,9 @@ class Patience:
         for retry in range(self.max_retries):
             try:
                 return action()
-            except BrokenAnswerError:
+            except BrokenAnswerError as error:
                 pause = _pause(retry)
+                IO.info("read %d broke off, again after %.1f s: %s", retry + 1, pause, error)
                 if time.monotonic() + pause > deadline:
                     raise
             time.sleep(pause)

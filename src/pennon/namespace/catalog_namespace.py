@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pennon.catalog.base import Catalog, TableEntry, TableName
 from pennon.catalog.table_names import join_name
@@ -152,7 +152,7 @@ class CatalogNamespace(LanceNamespace):  # type: ignore[misc, unused-ignore]
                 raise failure(TABLE_EXISTS, join_name(name))
             options = {**entry.storage_options, **(request.storage_options or {})}
             try:
-                write = "create" if entry.declared else "overwrite"
+                write: Literal["create", "overwrite"] = "create" if entry.declared else "overwrite"
                 made = write_dataset(rows, entry.location, mode=write, storage_options=options)
             except LanceError:
                 if is_new:

@@ -49,7 +49,8 @@ def count_table_rows(ds: LanceDataset, request: Any) -> Any:
 def insert_into_table(ds: LanceDataset, request: Any, data: bytes) -> Any:
     """Append rows, or overwrite all."""
     rows = read_stream(data, "insert_into_table")
-    ds.insert(rows, mode=mode_of(request, MODES))
+    mode: Any = mode_of(request, MODES)
+    ds.insert(rows, mode=mode)
     return answer("InsertIntoTableResponse", num_inserted_rows=rows.num_rows, version=ds.version)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pennon.errors import ArgumentError
 from pennon.io.trust import remember_named
 from pennon.ops.commit import commit_on
-from pennon.ops.write import WriteMode, WritePlan
+from pennon.ops.write import WriteMode, WritePlan, WriteTask
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.settings import with_new_bases
 from pennon.table.base_paths import BasedStore, Trust, below, place_store, root_of, trust_of
@@ -54,6 +54,18 @@ def with_base_paths(
     return replace(plan, task=replace(plan.task, store=store, blobs=blobs), base_paths=bases)
 
 
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The base paths that new data files go to, one after the other.
+
+    ``names``: names, paths, or the table's own URI for its own folder; None stands for all base paths, and with
+    ``include_primary`` for the table's own folder before them.
+    """
+
+    names: tuple[str, ...] | None
+    include_primary: bool = True
+
+
 def into_bases(
     plan: WritePlan, targets: Sequence[str] | None, storage_options: Mapping[str, str] | None
 ) -> WritePlan:
@@ -64,17 +76,36 @@ def into_bases(
 
     Raises ArgumentError for what the table does not have.
     """
-    store = plan.task.store
     bases = plan.base_paths if plan.base is None else plan.base.base_paths
-    found = [_find(bases, target) for target in targets or ()]
-    ids: tuple[int | None, ...] = tuple(base.id for base in found)
-    ids = ids or (None, *sorted(base.id for base in bases))
-    named = [base.path for base, it in zip(found, targets or (), strict=True) if it != base.name]
-    trust = trust_of(store) or Trust.given(None, storage_options)
+    wanted = Targets(tuple(targets) if targets else None)
+    return replace(plan, task=task_into_bases(plan.task, bases, wanted, storage_options))
+
+
+def task_into_bases(
+    task: WriteTask,
+    bases: Sequence[BasePath],
+    targets: Targets,
+    storage_options: Mapping[str, str] | None = None,
+) -> WriteTask:
+    """Return a task whose data files go to some of the base paths of a table; see `into_bases`."""
+    store = task.store
     home = store.inner if isinstance(store, BasedStore) else store
-    remember_named(root_of(home).uri, named)
-    placed = BasedStore(home, bases, trust.naming(named))
-    return replace(plan, task=replace(plan.task, store=placed, bases=ids))
+    root = root_of(home).uri
+    names = targets.names or ()
+    found = [None if below(name, root) == "" else _find(bases, name) for name in names]
+    ids: tuple[int | None, ...] = tuple(None if base is None else base.id for base in found)
+    if targets.names is None:
+        own = (None,) if targets.include_primary else ()
+        ids = (*own, *sorted(base.id for base in bases))
+    if not ids:
+        message = "the table has no base path besides its own folder; `add_bases` gives it some"
+        raise ArgumentError(message)
+    pairs = zip(found, names, strict=True)
+    named = [base.path for base, it in pairs if base is not None and it != base.name]
+    trust = trust_of(store) or Trust.given(None, storage_options)
+    remember_named(root, named)
+    placed = BasedStore(home, tuple(bases), trust.naming(named))
+    return replace(task, store=placed, bases=ids)
 
 
 def _find(bases: Sequence[BasePath], target: str) -> BasePath:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final, TypeVar
 
+from pennon.core.loggers import COMMIT
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
@@ -51,6 +52,9 @@ def with_retries(
         pause = random.uniform(0, longest)  # noqa: S311 - writers that meet are to drift apart
         if attempt == conflict_retries or clock() + pause > deadline:
             break
+        COMMIT.info(
+            "%s: attempt %d met a conflict, again: %s", snapshot.store.uri, attempt + 1, last
+        )
         sleep(pause)
         snapshot = newest(snapshot)
     last.message += f" (given up after {attempt + 1} attempts)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any, Final
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ def _reader_of(data: Any, schema: pa.Schema | None, *, validate: bool) -> pa.Rec
             "or on Spark pennon.spark.ingest"
         )
         raise ArgumentError(message)
-    for convert in (_known_arrow, _frame, _hugging_face, _python_values, _arrow_stream):
+    for convert in (_known_arrow, _frame, _hugging_face, _models, _python_values, _arrow_stream):
         reader = convert(data, schema)
         if reader is not None:
             return reader
@@ -149,6 +150,17 @@ def _hugging_face(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader |
     tables = data.with_format("arrow").iter(_HUGGING_FACE_ROWS)
     batches = (batch for each in tables for batch in each.cast(target).to_batches())
     return pa.RecordBatchReader.from_batches(target, batches)
+
+
+def _models(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
+    """Read a list of pydantic models, all of one class, whose fields give the schema."""
+    base = getattr(sys.modules.get("pydantic"), "BaseModel", None)
+    if base is None or not (isinstance(data, list) and data and isinstance(data[0], base)):
+        return None
+    models = import_module("pennon.schema.pydantic_models")
+    rows = models.rows_of_models(data, type(data[0]))
+    found = models.pydantic_to_schema(type(data[0])) if schema is None else schema
+    return pa.Table.from_pylist(rows, schema=found).to_reader()
 
 
 def _classes(module: object, *names: str) -> tuple[type[Any], ...]:

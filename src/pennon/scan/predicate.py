@@ -18,7 +18,7 @@ from pennon.expr.evaluate import passing
 from pennon.expr.few_rows import NumberTest, TextTest
 from pennon.expr.from_arrow import from_arrow
 from pennon.expr.prune import Pruner
-from pennon.expr.tree import Expression, paths_of
+from pennon.expr.tree import Call, Expression, paths_of
 
 
 @runtime_checkable
@@ -112,12 +112,46 @@ class SqlPredicate:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class BothPredicates:
+    """Two conditions, at least one in pyarrow's own form; a row passes if it passes both."""
+
+    one: Predicate
+    other: Predicate
+
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:
+        """See `Predicate.paths`."""
+        return list(dict.fromkeys([*self.one.paths(schema), *self.other.paths(schema)]))
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Predicate.test`."""
+        return pc.and_kleene(self.one.test(batch), self.other.test(batch))
+
+    def __str__(self) -> str:
+        return f"({self.one}) AND ({self.other})"
+
+
 def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
     """Return the condition that a pyarrow expression is; in our own form if that has its meaning."""
     condition = from_arrow(expression, schema)
     if condition is None:
         return ArrowPredicate(expression)
     return SqlPredicate(str(expression), condition)
+
+
+def all_of(predicates: Sequence[Predicate]) -> Predicate:
+    """Return the condition that a row passes if it passes all of several."""
+    first, *others = predicates
+    for other in others:
+        first = _both(first, other)
+    return first
+
+
+def _both(one: Predicate, other: Predicate) -> Predicate:
+    if isinstance(one, SqlPredicate) and isinstance(other, SqlPredicate):
+        both = Call("AND", (one.condition, other.condition), pa.bool_())
+        return SqlPredicate(f"({one}) AND ({other})", both)
+    return BothPredicates(one, other)
 
 
 def parse_expression(text: str, schema: pa.Schema) -> Expression:

@@ -9,10 +9,11 @@ has the name of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 from weakref import WeakValueDictionary, ref
 
 from pennon.compat.arguments import refuse
+from pennon.compat.option_types import NotSupportedYet
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cache import Cache
 from pennon.core.fast_dataclass import dataclass
@@ -64,7 +65,7 @@ class Session:
         self,
         index_cache_size_bytes: int | None = None,
         metadata_cache_size_bytes: int | None = None,
-        **unsupported: Any,
+        **unsupported: Unpack[NotSupportedYet],
     ) -> None:
         refuse(unsupported, Session.__init__)
         self._index_bytes = _bound("index_cache_size_bytes", index_cache_size_bytes)
@@ -82,6 +83,16 @@ class Session:
     def index_cache_size_bytes(self) -> int:
         """Return how much of it are indices of tables."""
         return self._indices.size_bytes
+
+    @property
+    def index_cache_entries(self) -> int:
+        """Return the number of parts of indices that are remembered."""
+        return len(self._indices)
+
+    @property
+    def index_cache_hit_rate(self) -> float:
+        """Return the share of questions for parts of indices that memory answered; 0 before the first."""
+        return self._indices.hit_rate
 
     def approx_num_items(self) -> int:
         """Return the number of entries: files, pages, deleted rows of fragments, row ids, indices."""

@@ -23,7 +23,14 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, PoolSpec, beside, map_all
 from pennon.core.units import DatasetVersion
-from pennon.errors import Breadcrumb, CannotListError, FormatError, LanceError, NotFoundError
+from pennon.errors import (
+    ArgumentError,
+    Breadcrumb,
+    CannotListError,
+    FormatError,
+    LanceError,
+    NotFoundError,
+)
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.table.field_ids import with_distinct_ids
@@ -200,6 +207,18 @@ def read_manifest(store: Reads, version: int | None = None) -> Manifest:
     """
     location = latest_location(store) if version is None else find_location(store, version)
     return read_manifest_at(store, location)
+
+
+def given_manifest(data: bytes, version: int | None) -> Manifest:
+    """Return the manifest that another process read, and sent as the bytes of its file.
+
+    Raises FormatError for bytes that are none, ArgumentError for one of another version.
+    """
+    manifest = with_distinct_ids(parse_manifest_file(data))
+    if version is not None and manifest.version != version:
+        message = f"the serialized manifest is of version {manifest.version}, and version {version} was asked for"
+        raise ArgumentError(message)
+    return manifest
 
 
 def read_newest_if_any(store: Reads, *, is_likely_new: bool = False) -> Manifest | None:

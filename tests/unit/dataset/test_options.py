@@ -10,19 +10,20 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset import ScannerBuilder
 from pennon.errors import UnsupportedError
-from pennon.file import LanceFileReader, LanceFileWriter
-from pennon.fragment import LanceFragment, write_fragments
 
 TABLE = pa.table({"a": [1, 2]})
+LIB: Any = pennon
+"""A type checker, too, finds what is misspelt here: tests/unit/test_typing_of_programs.py."""
 Call = Callable[[str], Any]
 
 
-def opened(uri: str) -> pennon.LanceDataset:
+def opened(uri: str) -> Any:
     return pennon.dataset(uri)
 
 
-def first(uri: str) -> LanceFragment:
+def first(uri: str) -> Any:
     return opened(uri).get_fragments()[0]
 
 
@@ -31,12 +32,12 @@ def data_file(uri: str) -> str:
 
 
 MISSPELT: list[tuple[str, str, Call]] = [
-    ("verison", "version", lambda uri: pennon.dataset(uri, verison=1)),
-    ("verison", "version", lambda uri: pennon.dataset(uri, verison=None)),
-    ("verison", "version", lambda uri: pennon.LanceDataset(uri, verison=1)),
-    ("mod", "mode", lambda uri: pennon.write_dataset(TABLE, uri, mod="append")),
-    ("modes", "mode", lambda uri: write_fragments(TABLE, uri, modes="append")),
-    ("modes", "mode", lambda uri: LanceFragment.create(uri, TABLE, modes="append")),
+    ("verison", "version", lambda uri: LIB.dataset(uri, verison=1)),
+    ("verison", "version", lambda uri: LIB.dataset(uri, verison=None)),
+    ("verison", "version", lambda uri: LIB.LanceDataset(uri, verison=1)),
+    ("mod", "mode", lambda uri: LIB.write_dataset(TABLE, uri, mod="append")),
+    ("modes", "mode", lambda uri: LIB.fragment.write_fragments(TABLE, uri, modes="append")),
+    ("modes", "mode", lambda uri: LIB.fragment.LanceFragment.create(uri, TABLE, modes="append")),
     ("max_rows_file", "max_rows_per_file", lambda uri: opened(uri).insert(TABLE, max_rows_file=1)),
     ("colums", "columns", lambda uri: opened(uri).scanner(colums=["a"])),
     ("colums", "columns", lambda uri: opened(uri).to_table(colums=["a"])),
@@ -48,19 +49,19 @@ MISSPELT: list[tuple[str, str, Call]] = [
     (
         "max_retry",
         "max_retries",
-        lambda uri: pennon.LanceDataset.commit(
-            uri, pennon.LanceOperation.Append([]), read_version=1, max_retry=3
+        lambda uri: LIB.LanceDataset.commit(
+            uri, LIB.LanceOperation.Append([]), read_version=1, max_retry=3
         ),
     ),
     (
         "max_retry",
         "max_retries",
-        lambda uri: pennon.LanceDataset.commit_batch(uri, [], max_retry=3),
+        lambda uri: LIB.LanceDataset.commit_batch(uri, [], max_retry=3),
     ),
     (
         "metadata_cache_bytes",
         "metadata_cache_size_bytes",
-        lambda _: pennon.Session(metadata_cache_bytes=1),
+        lambda _: LIB.Session(metadata_cache_bytes=1),
     ),
     (
         "index_name",
@@ -75,17 +76,17 @@ MISSPELT: list[tuple[str, str, Call]] = [
     (
         "intervals",
         "interval",
-        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervals": 3}),  # type: ignore[typeddict-unknown-key]
+        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervals": 3}),
     ),
-    ("column", "columns", lambda uri: LanceFileReader(data_file(uri), column=["a"])),
-    ("verison", "version", lambda uri: LanceFileWriter(f"{uri}.new", verison="2.0")),
+    ("column", "columns", lambda uri: LIB.file.LanceFileReader(data_file(uri), column=["a"])),
+    ("verison", "version", lambda uri: LIB.file.LanceFileWriter(f"{uri}.new", verison="2.0")),
 ]
 
 
 @pytest.fixture
 def uri(tmp_path: Path) -> str:
     found = str(tmp_path / "t.lance")
-    pennon.write_dataset(TABLE, found)
+    LIB.write_dataset(TABLE, found)
     return found
 
 
@@ -97,28 +98,27 @@ def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(uri: str) -> No
         assert f"got an unexpected keyword argument {wrong!r}; did you mean {right!r}?" in said, (
             wrong
         )
-    assert pennon.dataset(uri).count_rows() == 2
+    assert LIB.dataset(uri).count_rows() == 2
 
 
 def test_unknown_option_error_names_the_function(uri: str) -> None:
     with pytest.raises(TypeError, match=r"^write_dataset\(\) got"):
-        pennon.write_dataset(TABLE, uri, nothing_like_it=1)
+        LIB.write_dataset(TABLE, uri, nothing_like_it=1)
     with pytest.raises(TypeError, match=r"^LanceFragment\.create\(\) got an .* 'xyz'$"):
-        LanceFragment.create(uri, TABLE, xyz=1)
+        LIB.fragment.LanceFragment.create(uri, TABLE, xyz=1)
 
 
 def test_unsupported_options_of_pylance_are_refused(uri: str) -> None:
     for name in ("namespace_client", "base_store_params"):
         later: dict[str, Any] = {name: {}}
         with pytest.raises(UnsupportedError, match=f"{name}' is not supported yet"):
-            pennon.dataset(uri, **later)
-    assert pennon.dataset(uri, namespace_client=None).count_rows() == 2
+            LIB.dataset(uri, **later)
+    assert LIB.dataset(uri, namespace_client=None).count_rows() == 2
     with pytest.raises(UnsupportedError, match="'session' is not supported yet"):
-        opened(uri).insert(TABLE, session=pennon.Session())
+        opened(uri).insert(TABLE, session=LIB.Session())
 
 
 def test_unsupported_scan_option_error_names_the_option(uri: str) -> None:
-    for name in ("index_segments", "row_addr_allowlist"):
-        search: dict[str, Any] = {name: b"word"}
-        with pytest.raises(UnsupportedError, match=f"the scan option '{name}' is not supported"):
-            opened(uri).scanner(**search)
+    builder: Any = ScannerBuilder(opened(uri))
+    with pytest.raises(UnsupportedError, match="the scan option 'substrait_aggregate' is not"):
+        builder.substrait_aggregate(b"plan")

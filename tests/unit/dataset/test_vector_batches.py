@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_vector_batch_results_equal_single_queries(kind: str, tmp_path: Path) -> None:
+def test_vector_batch_results_equal_single_queries(kind: Any, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     means = random.normal(size=(9, DIM)) * 3
     vectors = means[random.integers(0, 9, ROWS)] + random.normal(size=(ROWS, DIM))

@@ -45,7 +45,7 @@ def nearest(table: pennon.LanceDataset, **how: Any) -> pa.Table:
 
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 def test_index_models_round_trip_through_files_and_indices(
-    table: pennon.LanceDataset, tmp_path: Path, metric: str
+    table: pennon.LanceDataset, tmp_path: Path, metric: Any
 ) -> None:
     builder = IndicesBuilder(table, "vector")
     ivf, pq = trained(builder, distance_type=metric.upper())

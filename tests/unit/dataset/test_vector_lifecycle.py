@@ -226,7 +226,7 @@ def test_many_vector_queries_are_processed_in_batches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_SQ"])
 def test_new_rows_join_an_index_without_files_of_their_own(
-    table: pennon.LanceDataset, kind: str
+    table: pennon.LanceDataset, kind: Any
 ) -> None:
     table.create_index("vec", kind, num_partitions=3)
     more = table.to_table().slice(0, 100)

@@ -18,7 +18,7 @@ class _Values(IndexContract):
     """Indices of values, and filters that they answer."""
 
     column: ClassVar[str] = "k"
-    kind: ClassVar[str | IndexConfig]
+    kind: ClassVar[Any]
     filters: ClassVar[Sequence[str]] = ("k = 'key041'",)
 
     def rows(self, first: int, count: int) -> pa.Table:
@@ -95,9 +95,9 @@ class TestInverted(_Values):
 class _Vectors(IndexContract):
     """Indices of vectors, whose candidates are compared exactly."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[Any]
     more: ClassVar[dict[str, Any]] = {}
-    metric: ClassVar[str] = "l2"
+    metric: ClassVar[Any] = "l2"
 
     def rows(self, first: int, count: int) -> pa.Table:
         ids = range(first, first + count)

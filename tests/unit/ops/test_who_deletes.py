@@ -14,6 +14,7 @@ import pennon
 SOURCE = Path(pennon.__file__).parent
 MAY_DELETE = {
     "catalog/table_folders.py": "markers of names, in folders of tables; a table itself by ops/cleanup/drop.py",
+    "file/session.py": "a file that the user of a file session names",
     "index/new_files.py": "sorted runs of an index build under way, which no version ever named",
     "ops/versions/branches.py": "a branch that is dropped",
     "ops/cleanup/drop.py": "a table that is dropped",

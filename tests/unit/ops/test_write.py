@@ -102,7 +102,7 @@ def test_write_consumes_one_batch_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["create", "append", "overwrite"])
 @pytest.mark.parametrize("version", ["2.3", "next"])
 def test_write_of_unsupported_file_versions_is_refused(
-    version: str, mode: str, tmp_path: Path
+    version: str, mode: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(
         UnsupportedError, match=r"2\.3 cannot be written yet; .* 0\.1, 2\.0, 2\.1 and 2\.2"

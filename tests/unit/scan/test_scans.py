@@ -272,7 +272,7 @@ def test_open_store_has_the_uri_of_the_table(tmp_path: Path) -> None:
 
 def test_misspelt_options_are_refused(table: LanceDataset) -> None:
     with pytest.raises(TypeError, match="colums"):
-        table.to_table(colums=["n"])
+        table.to_table(colums=["n"])  # type: ignore[call-arg]
 
 
 def test_scan_of_absent_column_with_huge_row_count_uses_little_memory(table: LanceDataset) -> None:

@@ -18,7 +18,8 @@ OLD: dict[str, Any] = {"data_storage_version": "legacy", "enable_v2_manifest_pat
 
 
 def test_latest_manifest_copy_is_written_by_each_commit(tmp_path: Path) -> None:
-    for number, mode in enumerate(("create", "append", "overwrite"), 1):
+    modes: list[Any] = ["create", "append", "overwrite"]
+    for number, mode in enumerate(modes, 1):
         pennon.write_dataset(TABLE, tmp_path / "t", mode=mode, **OLD)
         copy = (tmp_path / "t" / "_latest.manifest").read_bytes()
         assert parse_manifest_file(copy).version == number

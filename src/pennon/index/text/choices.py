@@ -20,8 +20,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.near_names import did_you_mean
 from pennon.core.units import MIB
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnknownOptionError
 from pennon.index.text.characters import languages
 from pennon.index.text.new_partition import TextFormat
 from pennon.index.text.parameters import BLOCK_SIZES, SETTINGS, TextParameters
@@ -66,8 +67,9 @@ class TextChoices:
         if unknown:
             message = (
                 f"unknown FTS index parameter {unknown[0]!r}; there are {', '.join(sorted(KNOWN))}"
+                f"{did_you_mean(unknown[0], [*KNOWN, 'replace', 'train'])}"
             )
-            raise ArgumentError(message)
+            raise UnknownOptionError(message)
         analyzer = chosen.get("analyzer", "text")
         if analyzer not in {"text", "code"}:
             message = f"unknown analyzer {analyzer!r}, expected 'text' or 'code'"

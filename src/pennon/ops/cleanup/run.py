@@ -28,6 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from pennon.core.loggers import MAINTENANCE
 from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.errors import ArgumentError, Breadcrumb, StoreError
 from pennon.io.store import Store
@@ -101,6 +102,20 @@ def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Remov
 
     Raises TaggedVersionsError, and whatever reading a manifest raises; nothing is deleted then.
     """
+    removed = _clean(snapshot, policy, pace)
+    MAINTENANCE.info(
+        "%s: clean-up at version %d removed %d files of %d bytes (%d manifests), and failed to remove %d",
+        snapshot.store.uri,
+        snapshot.manifest.version,
+        len(removed.files),
+        removed.size_bytes,
+        removed.count(Kind.MANIFEST),
+        removed.failed,
+    )
+    return removed
+
+
+def _clean(snapshot: Snapshot, policy: Policy, pace: Pace | None) -> Removed:
     survey = survey_of(snapshot)
     pace = pace or Pace()
     mine = f"_versions/.tmp_clean-{uuid.uuid4()}.json"

@@ -112,13 +112,17 @@ def _ref(name: str, schema: Schema, made: WrittenFile) -> DataFileRef:
     return DataFileRef(name, ids, columns, *numbers, made.size_bytes, written=written)
 
 
-def adopt_file(snapshot: Snapshot, name: str, number: FragmentId) -> Fragment:
+def adopt_file(
+    snapshot: Snapshot, name: str, number: FragmentId, base_id: int | None = None
+) -> Fragment:
     """Return the fragment that a data file of that name in ``data/`` makes; nothing is committed.
 
-    Its columns become those of the same names in the table.  Raises NotFoundError if it is not
+    Its columns become those of the same names in the table.  ``base_id``: the base path that the file lies under,
+    if that is not the table's folder.  Raises NotFoundError if it is not
     there, SchemaMismatchError if it does not fit the table.
     """
-    blank = DataFileRef(name, (), (), *storage_version(snapshot.manifest).to_numbers())
+    numbers = storage_version(snapshot.manifest).to_numbers()
+    blank = DataFileRef(name, (), (), *numbers, None, base_id)
     try:
         return _adopt(snapshot, blank, number)
     except LanceError as error:
@@ -140,9 +144,11 @@ def _adopt(snapshot: Snapshot, blank: DataFileRef, number: FragmentId) -> Fragme
     columns = tuple(int(file.column_of[theirs]) for _, theirs in known)
     numbers = version.to_numbers()
     if numbers[0]:
-        ref = DataFileRef(blank.path, ids, columns, *numbers, opened.source.size_bytes)
+        ref = DataFileRef(
+            blank.path, ids, columns, *numbers, opened.source.size_bytes, blank.base_id
+        )
         return Fragment(number, (ref,), file.num_rows)
-    ref = DataFileRef(blank.path, ids, (), *numbers, opened.source.size_bytes)
+    ref = DataFileRef(blank.path, ids, (), *numbers, opened.source.size_bytes, blank.base_id)
     if tuple(FileColumns.of(ref).column_of.values()) != columns:
         message = "the fields of this file have other numbers than those of the table"
         raise SchemaMismatchError(message)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from pennon.core.loggers import MAINTENANCE
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, FormatError, RetryableConflict, UnsupportedError
 from pennon.io.store import Store
@@ -192,6 +193,20 @@ def commit_compact(
     be planned anew.
     """
     _check_distinct(rewritten)
+    manifest = _commit_rewritten(store, rewritten, properties or {})
+    MAINTENANCE.info(
+        "%s: version %d has %d fragments in the place of %d",
+        store.uri,
+        manifest.version,
+        sum(len(each.new) for each in rewritten),
+        sum(len(each.old) for each in rewritten),
+    )
+    return manifest
+
+
+def _commit_rewritten(
+    store: Store, rewritten: Sequence[Rewritten], properties: Mapping[str, str]
+) -> Manifest:
     read_version = min(each.read_version for each in rewritten)
     count = sum(len(each.new) for each in rewritten)
     first, reserved = 0, None
@@ -207,7 +222,7 @@ def commit_compact(
         )
         first += len(new)
         groups.append(RewriteGroup(each.old, new))
-    transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties or {})
+    transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties)
     if any(each.kept is None for each in rewritten):
         indices: tuple[RewrittenIndex, ...] = ()
         if all(each.keeps_order for each in rewritten):

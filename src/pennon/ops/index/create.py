@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from pennon.core.loggers import MAINTENANCE
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, FormatError, IndexExistsError, UnsupportedError
 from pennon.index.kinds import kind_called
@@ -59,7 +60,11 @@ def create_index(
     removed = check_name(snapshot, build, replace=replace)
     if index_uuid is not None:
         build = in_folder(build, index_uuid)
-    return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
+    index = build_index(build, builder)
+    manifest = commit_on(snapshot, CreateIndex((index,), removed))
+    uri, version = snapshot.store.uri, manifest.version
+    MAINTENANCE.info("%s: version %d has a new index %s (%s)", uri, version, index.name, kind)
+    return manifest
 
 
 def plan_index(

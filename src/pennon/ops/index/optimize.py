@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from pennon.core.loggers import MAINTENANCE
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import made_now
@@ -64,7 +65,13 @@ def optimize_indices(
             kept = [each for each in segments if each not in gone]
             new += [*kept, *made]  # a commit replaces all segments of a name
             removed += gone
-    return commit_on(snapshot, CreateIndex(tuple(new), tuple(removed))) if new else None
+    if not new:
+        return None
+    manifest = commit_on(snapshot, CreateIndex(tuple(new), tuple(removed)))
+    names = ", ".join(sorted({index.name for index in new}))
+    uri, version = snapshot.store.uri, manifest.version
+    MAINTENANCE.info("%s: version %d has indices brought up to date: %s", uri, version, names)
+    return manifest
 
 
 def _is_wrong(snapshot: Snapshot, name: str, segments: Sequence[Index]) -> bool:

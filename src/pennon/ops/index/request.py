@@ -9,7 +9,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.core.near_names import did_you_mean
-from pennon.errors import ArgumentError, ColumnTypeError, FormatError, NoColumnError
+from pennon.errors import (
+    ArgumentError,
+    ColumnTypeError,
+    FormatError,
+    NoColumnError,
+    UnknownOptionError,
+)
 from pennon.index.kind import Kind
 from pennon.scan.read.tasks import live_row_count
 from pennon.scan.snapshot import Snapshot
@@ -55,15 +61,26 @@ class IndexRequest:
         return new_name(self.snapshot.manifest.schema, self.leaf, details, others, ending)
 
 
+_OF_ALL_KINDS: Final = (
+    "name",
+    "replace",
+    "train",
+    "fragment_ids",
+    "index_uuid",
+    "progress_callback",
+)
+"""The options of `LanceDataset.create_scalar_index` itself."""
+
+
 def check_parameters(kind: Kind, parameters: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for parameters that a kind does not have, unless it checks them itself."""
+    """Raise UnknownOptionError for parameters that a kind does not have, unless it checks them itself."""
     names = kind.parameters.names
     unknown = sorted(parameters.keys() - names)
     if unknown and kind.parameters.check is None:
         known = ", ".join(sorted(names)) or "no parameters"
-        hint = did_you_mean(unknown[0], names)
+        hint = did_you_mean(unknown[0], [*names, *_OF_ALL_KINDS])
         text = f"a {kind.user_names[0]} index has {known}, and no {', '.join(unknown)}{hint}"
-        raise ArgumentError(text)
+        raise UnknownOptionError(text)
 
 
 def check_type(kind: Kind, column: str, arrow: pa.DataType) -> None:

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError
+from pennon.ops.base_paths import Targets, task_into_bases
 from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
@@ -83,6 +84,8 @@ class MergePlan:
 
     task: MatchTask
     version: FileVersion | None = None
+    targets: Targets | None = None
+    """The base paths that new data files go to; None: the table's own folder."""
     planned_ns: int = field(default_factory=time.time_ns)
 
     def found(self, groups: Sequence[GroupMatches]) -> list[FragmentMatches]:
@@ -97,7 +100,12 @@ class MergePlan:
         new = self.inserted(groups)
         if len(new):
             moved.append(Moved(None, new))
-        return plan_move(self.task.snapshot, source, moved, self.version)
+        snapshot = self.task.snapshot
+        move = plan_move(snapshot, source, moved, self.version)
+        if self.targets is None:
+            return move
+        placed = task_into_bases(move.write, snapshot.manifest.base_paths, self.targets)
+        return replace(move, write=placed)
 
     def plan_write(self, groups: Sequence[GroupMatches]) -> WriteTask:
         """Plan to write those rows, and the deletion files that were not written when they were found."""
@@ -127,11 +135,12 @@ def plan_merge(
     clauses: Clauses,
     mode: WriteMode = WriteMode.AUTO,
     version: FileVersion | None = None,
+    targets: Targets | None = None,
 ) -> MergePlan:
     """Plan a merge.
 
-    Raises ArgumentError for clauses that change nothing, conditions that are none, and a mode that
-    cannot write what the clauses ask for.
+    Raises ArgumentError for clauses that change nothing, conditions that are none, a mode that cannot write what
+    the clauses ask for, and base paths that the table does not have.
     """
     if clauses.changes_nothing:
         message = "this merge changes nothing; say what becomes of rows that match or are new"
@@ -143,7 +152,7 @@ def plan_merge(
     groups = plan_groups(snapshot)
     among = plan_among(snapshot, source, clauses)
     task = MatchTask(snapshot, source, clauses, conditions, groups, in_place, among)
-    plan = MergePlan(task, version)
+    plan = MergePlan(task, version, targets)
     if not in_place:
         plan.plan_move([])  # a version that cannot be written is refused before any work
     return plan

@@ -101,7 +101,7 @@ class MoveTask:
         batches = self._batches(share)
         if self.write.version == V0_1:
             batches = map(without_hidden_values, batches)
-        fragments = write_fragments(self.write, batches)
+        fragments = write_fragments(_turned(self.write, number), batches)
         if not self.snapshot.manifest.has_stable_row_ids:
             return fragments
         kept = [moved.old for moved in share if moved.old is not None]
@@ -126,6 +126,12 @@ class MoveTask:
         ) as made:
             for batches in made:
                 yield from batches
+
+
+def _turned(write: WriteTask, share: int) -> WriteTask:
+    """Return the task of a share, whose first file goes to the base path behind that of the share before."""
+    at = share % len(write.bases)
+    return replace(write, bases=write.bases[at:] + write.bases[:at]) if at else write
 
 
 def plan_move(

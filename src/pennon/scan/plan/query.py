@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.interpreter_end import check_imports_work
+from pennon.core.loggers import SCAN
 from pennon.errors import ArgumentError
 from pennon.expr.tree import Expression
 from pennon.scan.metrics import ScanStatistics
@@ -114,6 +115,8 @@ class ScanOptions:
     uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
     search: RowSearch | None = None
+    mask: Predicate | None = None
+    """The rows that a search may find at all, whether its condition comes before it or behind it."""
 
     @property
     def metas(self) -> tuple[MetaColumn, ...]:
@@ -262,6 +265,10 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
 
     Raises ArgumentError for what the table does not have, or options that do not go together.
     """
+    manifest = snapshot.manifest
+    SCAN.debug(
+        "%s: scan of version %d, columns %s", snapshot.store.uri, manifest.version, options.columns
+    )
     schema, projection = bind_columns(snapshot, options, options.columns)
     condition = computed = None
     if options.predicate is not None:

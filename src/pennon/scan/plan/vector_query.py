@@ -118,6 +118,8 @@ class VectorSearch:
     prefilter: bool = False
     is_fast: bool = False
     is_scored: bool = True
+    segments: frozenset[str] | None = None
+    """The index segments to search, by their UUIDs; None: all of an index."""
 
     @property
     def source(self) -> str:

@@ -80,6 +80,11 @@ class PageScan:
         with report:
             return count_query(query)
 
+    def fragment_ids(self) -> set[int]:
+        """Return the ids of the fragments in which rows may pass the condition."""
+        query = plan_query(self.query, self._options.fragments)
+        return {task.fragment.id for task in query.scan.tasks}
+
     def explain(self, uri: str, *, verbose: bool) -> str:
         """Return the plan as text; ``verbose`` with how pages are read."""
         query = plan_query(self.query, self._options.fragments)

@@ -91,7 +91,8 @@ class NearestSource:
     @cached_property
     def _compared(self) -> Sequence[Fragment]:
         """Return the fragments all of whose rows are compared with the queries."""
-        if self._scope.is_fast:
+        is_of_segments = self._asked.segments is not None and self._scope.fragments is None
+        if self._scope.is_fast or is_of_segments:
             return ()
         covered = frozenset[int]() if self._indices is None else self._indices.covered
 

@@ -23,7 +23,7 @@ from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.plan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
 from pennon.scan.plan.row_search import RowSearch
-from pennon.scan.predicate import Predicate
+from pennon.scan.predicate import Predicate, all_of
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader, live_addresses
 from pennon.scan.run.filter import read_query, read_query_batches
@@ -53,7 +53,9 @@ class Scope:
     @classmethod
     def of(cls, snapshot: Snapshot, options: ScanOptions, asked: RowSearch) -> Scope:
         """Return the rows that a search of a scan may find."""
-        before = options.predicate if asked.prefilter else None
+        limits = [options.mask, options.predicate if asked.prefilter else None]
+        given = [each for each in limits if each is not None]
+        before = all_of(given) if given else None
         return cls(snapshot, before, options.fragments, asked.is_fast, options.uses_indices)
 
     @property

@@ -22,7 +22,13 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
 from pennon.core.units import FragmentId
-from pennon.errors import ColumnTypeError, FormatError, NotFoundError, UnsupportedError
+from pennon.errors import (
+    ArgumentError,
+    ColumnTypeError,
+    FormatError,
+    NotFoundError,
+    UnsupportedError,
+)
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import SearchResult, VectorIndex
@@ -78,15 +84,36 @@ def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
 
     Raises FormatError for an index of other vectors than the column's.
     """
+    if asked.segments is not None:
+        _check_segments(snapshot, asked)
     if not asked.uses_index or not snapshot.manifest.indices:
         return None
-    for name, segments in _named(snapshot, asked.column):
+    for name, every in _named(snapshot, asked.column):
+        segments = _chosen(every, asked)
         opened = [each for each in [_opened(snapshot, s, asked) for s in segments] if each]
         metric = asked.metric or (opened[0].opened.metric if opened else None)
         fit = tuple([each for each in opened if each.opened.metric == metric])
         if fit and metric is not None:
             return VectorIndices(name, metric, fit)
     return None
+
+
+def _check_segments(snapshot: Snapshot, asked: VectorSearch) -> None:
+    """Raise ArgumentError for a segment that no index of the column has."""
+    known = {each.uuid for _, segments in _named(snapshot, asked.column) for each in segments}
+    unknown = sorted((asked.segments or frozenset()) - known)
+    if unknown:
+        message = (
+            f"index_segments names {unknown[0]}, which is no segment of an index of column {asked.column.path!r}; "
+            f"it has {', '.join(sorted(known)) or 'none'}"
+        )
+        raise ArgumentError(message)
+
+
+def _chosen(segments: tuple[Index, ...], asked: VectorSearch) -> tuple[Index, ...]:
+    if asked.segments is None:
+        return segments
+    return tuple(each for each in segments if each.uuid in asked.segments)
 
 
 def _named(snapshot: Snapshot, column: VectorColumn) -> tuple[tuple[str, tuple[Index, ...]], ...]:

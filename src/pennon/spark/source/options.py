@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.core.near_names import did_you_mean
+from pennon.errors import ArgumentError, UnknownOptionError, UnsupportedError
 from pennon.spark.moments import parse_moment
 from pennon.table.transaction import AppVersion
 
@@ -263,8 +264,9 @@ def known_options(options: Mapping[str, str]) -> dict[str, str]:
         raise ArgumentError(message)
     if unknown:
         keys = ", ".join([*ALL_KEYS, "storage.*"])
-        message = f"unknown option {', '.join(unknown)}; there are {keys}"
-        raise ArgumentError(message)
+        hint = did_you_mean(unknown[0], ALL_KEYS)
+        message = f"unknown option {', '.join(unknown)}; there are {keys}{hint}"
+        raise UnknownOptionError(message)
     return given
 
 

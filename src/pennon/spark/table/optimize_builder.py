@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from pennon.errors import ArgumentError
+from pennon.core.near_names import did_you_mean
+from pennon.errors import UnknownOptionError
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import Rewritten, commit_compact, plan_compact
@@ -145,8 +146,9 @@ class LanceOptimizeBuilder:
             message = (
                 f"{what} has no option {', '.join(sorted(unknown))}; it has "
                 f"{', '.join(sorted(_CLUSTER_OPTIONS))}"
+                f"{did_you_mean(min(unknown), _CLUSTER_OPTIONS)}"
             )
-            raise ArgumentError(message)
+            raise UnknownOptionError(message)
         columns = column_names(cols, what)
         asked = self._options(given)
         plans = plan_clusterings(self.snapshot, columns, asked, curved=curved and len(columns) > 1)

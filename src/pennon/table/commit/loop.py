@@ -28,6 +28,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
+from pennon.core.loggers import COMMIT
 from pennon.core.thread_pools import PoolSpec, beside
 from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import (
@@ -109,7 +110,10 @@ def commit(
     mine = PendingCommit(transaction, wire, {} if affected is None else affected, options.adds_keys)
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
-    return way(store, mine, options)
+    manifest = way(store, mine, options)
+    name = type(transaction.operation).__name__
+    COMMIT.info("%s: version %d committed (%s)", store.uri, manifest.version, name)
+    return manifest
 
 
 def _create(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> Manifest:
@@ -151,6 +155,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         if isinstance(found, Manifest):
             return found
         location, head, newly_shared = found
+        _log_settled(store, mine, judged, head)
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         now_ns = options.clock.now_ns()
@@ -175,6 +180,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
             continue
         naming = location.naming
         if not put_manifest(store, naming, manifest, options.clock):
+            COMMIT.debug("%s: another writer made version %d first", store.uri, manifest.version)
             continue
         is_quick = store.limits is not None and options.clock.seconds() - started < _QUICK_SECONDS
         if (is_quick and naming is Naming.V2) or verify_latest(
@@ -184,6 +190,20 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
             return manifest
     message = f"lost the race for the next version {max(options.policy.max_retries, 1)} times"
     raise RetryableConflict(message)
+
+
+def _log_settled(store: CommitStore, mine: PendingCommit, judged: int, head: Manifest) -> None:
+    """Log that the commit has no conflict with what others committed since ``judged``, if they did."""
+    if head.version == judged:
+        return
+    COMMIT.info(
+        "%s: %s planned on version %d has no conflict with versions %d to %d",
+        store.uri,
+        type(mine.transaction.operation).__name__,
+        mine.transaction.read_version,
+        judged + 1,
+        head.version,
+    )
 
 
 _Found: TypeAlias = Manifest | tuple[ManifestLocation, Manifest, frozenset[FragmentId]]

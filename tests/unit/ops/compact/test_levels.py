@@ -17,8 +17,9 @@ def test_compaction_by_levels_leaves_few_fragments_and_writes_each_row_a_few_tim
 ) -> None:
     uri, written = str(tmp_path / "t"), 0
     for number in range(2 * FAN * FAN + 3):
-        mode = "append" if number else "create"
-        pennon.write_dataset(pa.table({"id": [number, number]}), uri, mode=mode)
+        pennon.write_dataset(
+            pa.table({"id": [number, number]}), uri, mode="append" if number else "create"
+        )
         before = pennon.dataset(uri)
         version = compact_level(open_store(uri), number, 2)
         assert (version is None) == ((number + 1) % FAN != 0)

@@ -21,7 +21,7 @@ def rows(count: int, by: float = 0.0, seed: int = 0) -> pa.Table:
     return pa.table({"vec": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), WIDTH)})
 
 
-def indexed(path: Path, kind: str, metric: str = "l2") -> Any:
+def indexed(path: Path, kind: Any, metric: Any = "l2") -> Any:
     ds = pennon.write_dataset(rows(500), str(path / "t.lance"))
     return ds.create_index("vec", kind, metric=metric, num_partitions=1)
 

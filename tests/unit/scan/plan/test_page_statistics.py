@@ -303,8 +303,13 @@ def _appended(uri: Path, zones: list[int | None]) -> LanceDataset:
     """Return a table of a fragment for each number of rows per zone, None for no zone map."""
     for number, rows in enumerate(zones):
         part = pa.table({"n": range(number * 1000, number * 1000 + 1000)})
-        mode = "append" if number else "create"
-        pennon.write_dataset(part, uri, mode=mode, data_storage_version="2.0", rows_per_zone=rows)
+        pennon.write_dataset(
+            part,
+            uri,
+            mode="append" if number else "create",
+            data_storage_version="2.0",
+            rows_per_zone=rows,
+        )
     store = CountingStore(open_store(uri))
     return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
 

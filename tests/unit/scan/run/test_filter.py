@@ -262,7 +262,7 @@ def test_scan_stats_callback_is_called(
     assert table.scanner(limit=5, scan_stats_callback=fail).to_table().num_rows == 5
     assert "scan_stats_callback failed" in caplog.text
     with pytest.raises(TypeError, match="function"):
-        table.scanner(scan_stats_callback=3)
+        table.scanner(scan_stats_callback=3)  # type: ignore[arg-type]
 
 
 # --- covers ---------------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ def test_invalid_nearest_combinations_are_refused(
     with pytest.raises(TypeError, match="'column'"):
         dataset.to_table(nearest={"q": [0, 0]})
     with pytest.raises(TypeError, match="dict"):
-        dataset.to_table(nearest="vec")
+        dataset.to_table(nearest="vec")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="not both"):
         dataset.to_table(nearest=ORIGIN, full_text_query="a")
     with pytest.raises(ArgumentError, match="deleted rows"):

@@ -25,7 +25,7 @@ ROWS = 4_000
 DAY = date(2026, 1, 1)
 
 
-def table(folder: Path, *kinds: str, **options: Any) -> Snapshot:
+def table(folder: Path, *kinds: Any, **options: Any) -> Snapshot:
     """Four fragments of rows (n, date, text), in the order of n."""
     rows = pa.table(
         {

@@ -88,7 +88,7 @@ def table_of(vectors: np.ndarray, first: int = 0) -> pa.Table:
     return pa.table({"id": np.arange(first, first + len(vectors)), "vec": column})
 
 
-def indexed(path: Path, vectors: np.ndarray, kind: str, metric: str) -> Any:
+def indexed(path: Path, vectors: np.ndarray, kind: Any, metric: Any) -> Any:
     ds = pennon.write_dataset(table_of(vectors), str(path / "t.lance"), max_rows_per_file=120)
     options: dict[str, Any] = {"num_sub_vectors": 4} if kind.endswith("PQ") else {}
     return ds.create_index("vec", kind, metric=metric, num_partitions=1, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ ROWS, WIDTH, QUERIES, NEAR = 5000, 24, 40, 5
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 @pytest.mark.parametrize("kind", ["IVF_HNSW_FLAT", "IVF_HNSW_SQ"])
 def test_graph_queries_in_a_batch_equal_single_queries(
-    tmp_path: Path, kind: str, metric: str
+    tmp_path: Path, kind: Any, metric: Any
 ) -> None:
     rng = np.random.default_rng(7)
     vectors = rng.normal(size=(ROWS, WIDTH)).astype(np.float32)

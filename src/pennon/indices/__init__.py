@@ -5,17 +5,23 @@ from __future__ import annotations
 from enum import StrEnum
 
 from pennon.dataset.index_builder import IndicesBuilder
-from pennon.dataset.index_descriptions import IndexSegmentDescription
+from pennon.dataset.index_descriptions import (
+    IndexSegment,
+    IndexSegmentDescription,
+    SupportedDistributedIndices,
+)
 from pennon.dataset.indices import IndexConfig
 from pennon.dataset.vector_models import IvfModel, PqModel
 
 __all__ = [
     "IndexConfig",
     "IndexFileVersion",
+    "IndexSegment",
     "IndexSegmentDescription",
     "IndicesBuilder",
     "IvfModel",
     "PqModel",
+    "SupportedDistributedIndices",
 ]
 
 

@@ -1,0 +1,1 @@
+"""The package ``lance._dataset``: it has no names of its own."""

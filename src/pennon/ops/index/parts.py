@@ -24,6 +24,7 @@ from pennon.index.text.parts import STAGING, settings_of_parts
 from pennon.ops.index.build import Builder, files_in, new_folder
 from pennon.ops.index.builders import THREADS
 from pennon.ops.index.create import folder_name, in_folder, plan_index
+from pennon.scan.read.tasks import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import walk_paths
 from pennon.table.fragment import Fragment
@@ -63,9 +64,13 @@ def build_parts(
     folder = str(uuid.uuid4()) if index_uuid is None else index_uuid
     build = in_folder(build, folder)
     if kind.upper() == _BTREE:
+        has_ids = snapshot.manifest.has_stable_row_ids
         for group in build.groups:
             name = f"{build.uuid}/{STAGING}/{build.field_id}-{uuid.uuid4().hex}"
-            replace(build, groups=(group,), uuid=name).run(0)
+            part = replace(build, groups=(group,), uuid=name)
+            # Callers commit an entry of version 0, which means stable row ids where the table has them.
+            values = part.read(plan_tasks(snapshot, group), by_row_ids=has_ids)
+            part.kind.build(part.values_of(values), part.type, part.new_files())
         return
     builder.segments(replace(build, is_part=True))
 
@@ -110,11 +115,9 @@ def _merge(snapshot: Snapshot, folder: str, settings: Sequence[str]) -> None:
 
 def _merge_btree(snapshot: Snapshot, folder: str, paths: Sequence[str]) -> None:
     """Merge the parts of a BTREE, each in a folder of its own, and delete them; nothing happens where they were merged."""
-    staged: dict[PurePosixPath, list[str]] = {}
-    for path in paths:
-        part = PurePosixPath(path).parent
-        if part.parent == PurePosixPath(folder, STAGING) and _PART.fullmatch(part.name):
-            staged.setdefault(part, []).append(path)
+    folders = dict.fromkeys(PurePosixPath(path).parent for path in paths)
+    staging = PurePosixPath(folder, STAGING)
+    staged = [part for part in folders if part.parent == staging and _PART.fullmatch(part.name)]
     if not staged:
         if any(str(PurePosixPath(path).parent) == folder for path in paths):
             return
@@ -130,8 +133,8 @@ def _merge_btree(snapshot: Snapshot, folder: str, paths: Sequence[str]) -> None:
     build = plan_index(snapshot, columns[0], _BTREE, None, parameters)
     new = new_folder(snapshot, PurePosixPath(folder).name, parameters)
     build.kind.merge([OldIndex(each, RowMap.keeping(ALL)) for each in files], build.type, new)
-    for part in staged.values():
-        for path in part:
+    for path in paths:
+        if PurePosixPath(path).parent in staged:
             snapshot.store.delete(path)
 
 

@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> pennon.LanceDataset:
 
 def test_native_handle_counts_and_reads(table: pennon.LanceDataset) -> None:
     table.delete("id = 2")
-    native = table._ds
+    native: Any = table._ds
     assert (native.version(), native.latest_version(), native.uri) == (2, 2, table.uri)
     assert (native.count_fragments(), native.count_deleted_rows()) == (3, 1)
     assert native.num_small_files(4) == 1
@@ -43,7 +43,7 @@ def test_native_handle_counts_and_reads(table: pennon.LanceDataset) -> None:
     assert (native.tags(), native.branches(), native.base_paths()) == ({}, {}, {})
     assert "count_rows" in dir(native)
     with pytest.raises(AttributeError, match=r"'count_rwos'; did you mean 'count_rows'\?"):
-        native.count_rwos  # type: ignore[attr-defined]  # noqa: B018
+        native.count_rwos  # noqa: B018
 
 
 def test_index_cache_hit_rate_rises_with_equal_searches(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_partitions_are_those_of_the_nearest_centroids(tmp_path: Path) -> None:
         builder.assign_ivf_partitions(short)
 
 
-def test_merge_targets_that_are_no_base_paths_are_refused(table: pennon.LanceDataset) -> None:
+def test_merge_into_unknown_base_paths_is_refused(table: pennon.LanceDataset) -> None:
     merge = table.merge_insert("id").when_not_matched_insert_all()
     rows = pa.table({"id": [99]})
     with pytest.raises(ArgumentError, match="no base path 'nope'"):

@@ -132,15 +132,47 @@ def test_index_parts_with_stable_row_ids(tmp_path: Path) -> None:
         assert set(found) == {17, 350}
 
 
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("column", ["id", "st.x"])
+def test_btree_parts_are_merged_committed_and_read_by_pylance(
+    tmp_path: Path, column: str, stable: bool
+) -> None:
+    folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
+    rows = pa.table({"id": range(900), "st": [{"x": n if n % 10 else None} for n in range(900)]})
+    dataset = pennon.write_dataset(
+        rows, folder, max_rows_per_file=300, enable_stable_row_ids=stable
+    )
+    dataset.delete("id % 100 = 5")
+    with pytest.raises(pennon.errors.NotFoundError, match="no parts of an index"):
+        dataset.merge_index_metadata(name, "BTREE")
+    for fragment in dataset.get_fragments():
+        part = [fragment.fragment_id]
+        dataset.create_scalar_index(
+            column, "BTREE", name="parts", replace=False, fragment_ids=part, index_uuid=name
+        )
+    dataset.merge_index_metadata(name, "BTREE")
+    dataset.merge_index_metadata(name, "BTREE")
+    files = {path.name for path in (Path(folder) / "_indices" / name).rglob("*") if path.is_file()}
+    assert files == {"page_data.lance", "page_lookup.lance"}
+    field = dataset.lance_schema.field(column).id()
+    entry = pennon.Index(name, "parts", [field], dataset.version, {0, 1, 2}, 0)
+    made = pennon.LanceOperation.CreateIndex(new_indices=[entry], removed_indices=[])
+    pennon.LanceDataset.commit(folder, made, read_version=dataset.version)
+    for condition in (f"{column} IN (7, 305, 899)", f"{column} < 20", f"{column} IS NULL"):
+        expected = dataset.to_table(["id"], condition, use_scalar_index=False)
+        for module in (pennon, lance):
+            table: Any = module.dataset(folder)
+            assert "parts" in table.scanner(filter=condition).explain_plan()
+            assert table.to_table(columns=["id"], filter=condition) == expected
+
+
 def test_index_parts_with_wrong_arguments_are_refused(tmp_path: Path) -> None:
     folder, name = str(tmp_path / "t.lance"), str(uuid.uuid4())
     dataset = written(folder)
     for module in (pennon, lance):
         table: Any = module.dataset(folder)
-        with pytest.raises(ValueError, match="BTREE distributed indexing uses create_index_unc"):
-            table.create_scalar_index("id", "BTREE", fragment_ids=[0], index_uuid=name)
-        with pytest.raises(ValueError, match="BTree distributed indexing no longer supports"):
-            table.merge_index_metadata(name, "BTREE")
+        with pytest.raises(ValueError, match="BITMAP distributed indexing uses create_index_unc"):
+            table.create_scalar_index("id", "BITMAP", fragment_ids=[0], index_uuid=name)
         with pytest.raises(ValueError, match="Vector distributed indexing no longer supports"):
             table.merge_index_metadata(name, "IVF_PQ")
         with pytest.raises(NotImplementedError, match="supported, received BITMAP"):

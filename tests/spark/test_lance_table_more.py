@@ -172,7 +172,7 @@ def test_compaction_takes_the_options_of_compact_files(table: LanceTable, uri: s
     assert table.files().collect()[0].file_version == "2.0"
     assert rows_of(uri) == ROWS
     with pytest.raises(ArgumentError, match="Invalid compaction option"):
-        table.compact(size=3)
+        table.compact(size=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("adapts", "tasks_of_core"), [("false", 2), ("true", 1)])

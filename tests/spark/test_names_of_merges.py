@@ -78,10 +78,11 @@ def test_rows_are_merged_and_updated_by_their_ids_and_addresses(
     make(uri, enable_stable_row_ids=stable)
     table = LanceTable.forPath(spark, uri)
     table.delete("key = 'a'")
-    for column, options in [
+    asked: list[tuple[str, Any]] = [
         ("_rowid", {"with_row_id": True}),
         ("_rowaddr", {"with_row_address": True}),
-    ]:
+    ]
+    for column, options in asked:
         news = table.read(["key", "value"], **options).where("key <> 'b'")
         news = news.selectExpr(column, "value * 10 AS value").alias("s")
         merge = table.alias("t").merge(news, f"t.{column} = s.{column}")

@@ -58,9 +58,11 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="python/python/tests of Lance's repository")
     parser.add_argument("files", nargs="+", help="files of tests there")
     parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
+    parser.add_argument("-W", dest="warnings", help="pytest's -W: ignore::DeprecationWarning")
     parser.add_argument("--all", action="store_true", help="show failures that pylance has, too")
     asked = parser.parse_args()
     options = ["-k", asked.name] if asked.name else []
+    options += ["-W", asked.warnings] if asked.warnings else []
     for file in asked.files:
         theirs = outcomes(asked.folder, file, options)
         ours = outcomes(asked.folder, file, [*options, "-p", "tests.upstream.alias"])

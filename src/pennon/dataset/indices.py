@@ -57,7 +57,7 @@ class DatasetIndices(DatasetIndexReads):
         texts); or an `IndexConfig` with parameters.
         ``column``: a name, or the path of a field in a struct; names with dots stand in back-ticks: ``st.`a.b` ``.
         Without ``name`` it is ``<column>_idx``; names that begin with ``__lance_`` are refused.  ``train=False``: an index that covers no row yet, see
-        `DatasetOptimizer.optimize_indices`.  ``index_uuid``: the name of its folder.  ``fragment_ids``, for INVERTED:
+        `DatasetOptimizer.optimize_indices`.  ``index_uuid``: the name of its folder.  ``fragment_ids``, for INVERTED and BTREE:
         only parts for these are made, in that folder, and nothing is committed; see `merge_index_metadata`.
         `progress_callback` has no effect.
 
@@ -265,7 +265,7 @@ class DatasetIndices(DatasetIndexReads):
         batch_readhead: int | None = None,
         progress_callback: Any = None,
     ) -> None:
-        """Merge the parts of a full-text index that were made in the folder ``index_uuid``.
+        """Merge the parts of a full-text index, or of a BTREE, that were made in the folder ``index_uuid``.
 
         Parts are made by `create_scalar_index` with ``fragment_ids``, on as many machines as like.  When the index is
         written, its parts are deleted.  Nothing is committed: that is done by `LanceDataset.commit` with a

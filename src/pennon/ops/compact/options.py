@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from pennon.core.near_names import did_you_mean
 from pennon.core.units import MIB
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnknownOptionError
 from pennon.ops.write import FileLimits
 from pennon.schema.version import FileVersion
 
@@ -94,8 +95,9 @@ class CompactOptions:
         """
         unknown = given.keys() - {field.name for field in fields(cls)}
         if unknown:
-            message = f"Invalid compaction option: {', '.join(sorted(unknown))}"
-            raise ArgumentError(message)
+            hint = did_you_mean(min(unknown), [field.name for field in fields(cls)])
+            message = f"Invalid compaction option: {', '.join(sorted(unknown))}{hint}"
+            raise UnknownOptionError(message)
         chosen = _of_config(config)
         chosen.update((name, value) for name, value in given.items() if value is not None)
         chosen["excluded_fragment_ids"] = tuple(chosen.get("excluded_fragment_ids", ()))

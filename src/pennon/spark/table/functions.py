@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pennon.errors import AlreadyExistsError, ArgumentError
 from pennon.io import open_store
@@ -20,6 +20,7 @@ from pennon.ops.write import WriteMode
 from pennon.spark.changes.partial_overwrite import overwrite_keys, overwrite_where
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
+from pennon.spark.keywords import WriteKeywords
 from pennon.spark.moments import moment_in
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.session import is_case_sensitive, merges_schemas
@@ -238,7 +239,7 @@ def ingest(
     mode: str = "create",
     *,
     read_options: Mapping[str, Any] | None = None,
-    **write_options: Any,
+    **write_options: Unpack[WriteKeywords],
 ) -> int:
     """Read files with Spark (CSV, JSON, Parquet, ORC, any format it knows) into a table.
 

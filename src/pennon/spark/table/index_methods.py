@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from pennon.errors import FormatError, LanceError, NotFoundError, UnsupportedError
 from pennon.index.vector.build.train import CENTROIDS, Done
@@ -20,6 +20,7 @@ from pennon.ops.index.vector_shuffle import VectorShuffle
 from pennon.scan.read.tasks import live_row_count, plan_tasks
 from pennon.schema.project import walk_paths
 from pennon.spark.frames.scan import parallelism_of
+from pennon.spark.keywords import IndexKeywords
 from pennon.spark.run_tasks import Progress, Stages, Task, run_on_blocks, run_tasks, shuffled_blocks
 from pennon.spark.source.conditions import check_flag, check_text
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES
@@ -120,7 +121,7 @@ class IndexMethods:
         replace: bool = True,
         train: bool = True,
         progress: Progress | None = None,
-        **parameters: Any,
+        **parameters: Unpack[IndexKeywords],
     ) -> None:
         """Make an index of a column, or of a field inside one (``a.b``), and commit it.
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
@@ -22,6 +22,7 @@ from pennon.spark.changes.cluster import put_in_order
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.frames.scan import ADDRESS, address_frame
 from pennon.spark.history import HistoryEntry
+from pennon.spark.keywords import ClusterKeywords, CompactionKeywords
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source.conditions import (
     Condition,
@@ -102,7 +103,7 @@ class LanceOptimizeBuilder:
         check_condition(partitionFilter, "partitionFilter")
         return replace(self, condition=partitionFilter)
 
-    def executeCompaction(self, **options: Any) -> DataFrame:
+    def executeCompaction(self, **options: Unpack[CompactionKeywords]) -> DataFrame:
         """Rewrite small fragments, and those with many deleted rows, as larger ones.
 
         ``options`` are those of ``LanceDataset.optimize.compact_files``.  Rows keep their order and their stable ids.
@@ -114,7 +115,9 @@ class LanceOptimizeBuilder:
         rewritten = run_tasks(self.spark, task, task.count)
         return self._finish(rewritten, started, task.count, asked, {"zOrderBy": "[]"})
 
-    def executeZOrderBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
+    def executeZOrderBy(
+        self, *cols: str | Sequence[str], **options: Unpack[ClusterKeywords]
+    ) -> DataFrame:
         """Put rows that are close to each other in all of some columns into the same files.
 
         Each of the columns then tells which files may hold a row; what one of them gains is the less, the
@@ -122,7 +125,9 @@ class LanceOptimizeBuilder:
         """
         return self._cluster(cols, options, "executeZOrderBy", curved=True)
 
-    def executeSortBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
+    def executeSortBy(
+        self, *cols: str | Sequence[str], **options: Unpack[ClusterKeywords]
+    ) -> DataFrame:
         """Put rows in the order of columns, the first one first, NULLs before all other values.
 
         ``options``: ``target_rows_per_fragment``, ``max_bytes_per_file``, ``max_rows_per_group`` and

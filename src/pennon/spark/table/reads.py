@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, Unpack
 
 from pyspark.sql import types as st
 
+from pennon.compat.arguments import check_options
 from pennon.errors import ArgumentError
 from pennon.ops.task_wire import parse_number, serialize_number
 from pennon.scan.read.tasks import live_row_counts, plan_tasks
@@ -19,6 +20,7 @@ from pennon.spark.frames.difference import difference_frame
 from pennon.spark.frames.driver_reads import tests_little
 from pennon.spark.frames.lookup import taken_frame
 from pennon.spark.frames.scan import address_frame, parallelism_of
+from pennon.spark.keywords import ReadKeywords
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.source import listings
 from pennon.spark.source.conditions import (
@@ -118,7 +120,9 @@ class TableReads:
             check_condition(condition)
         return count_rows(self.spark, self.snapshot(), condition, self.alias_name)
 
-    def read(self: TableHandle, columns: Sequence[str] | None = None, **options: Any) -> DataFrame:
+    def read(
+        self: TableHandle, columns: Sequence[str] | None = None, **options: Unpack[ReadKeywords]
+    ) -> DataFrame:
         """Return a DataFrame of the table; the options are those of `pennon.spark.read`.
 
         They choose a version (``version``, ``tag``, ``branch``, ``asof``), rows (``filter``, ``limit``), or
@@ -127,7 +131,8 @@ class TableReads:
         >>> table.read(["key"], filter="value > 1").collect()
         [Row(key='b'), Row(key='c')]
         """
-        known = {"storage_options": self.storage_options, **options}
+        check_options(options, read, "LanceTable.read")
+        known: Any = {"storage_options": self.storage_options, **options}
         return read(self.spark, self.uri, columns, **known)
 
     def changes(

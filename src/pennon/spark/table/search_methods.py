@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from pennon.scan.search.fusion import Fusion
 from pennon.spark.frames.search import RowOptions, hybrid_frame, nearest_frame
+from pennon.spark.keywords import NearestKeywords
 from pennon.spark.table.handle import TableHandle
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class SearchMethods:
         with_row_id: bool = False,
         with_row_address: bool = False,
         use_scalar_index: bool = True,
-        **search: Any,
+        **search: Unpack[NearestKeywords],
     ) -> DataFrame:
         """Return each query beside the ``k`` rows whose vectors are nearest to its own.
 
@@ -81,7 +82,7 @@ class SearchMethods:
         with_row_id: bool = False,
         with_row_address: bool = False,
         use_scalar_index: bool = True,
-        **search: Any,
+        **search: Unpack[NearestKeywords],
     ) -> DataFrame:
         """Return each query beside the ``k`` rows that fit its vector and its words best.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.run import clean
+from pennon.spark.keywords import CompactionKeywords
 from pennon.spark.table.builder import CLUSTERING, COMMENT
 from pennon.spark.table.handle import TableHandle
 from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
@@ -115,7 +116,7 @@ class UpkeepMethods:
         """
         return LanceOptimizeBuilder(self.spark, self.snapshot())
 
-    def compact(self: TableHandle, **options: Any) -> DataFrame:
+    def compact(self: TableHandle, **options: Unpack[CompactionKeywords]) -> DataFrame:
         """Compact the table, with the options of ``LanceDataset.optimize.compact_files``.
 
         >>> _ = table.delete("value = 1")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from pennon.compat.arguments import check_options
+from pennon.spark.keywords import ReadKeywords
 from pennon.spark.moments import moment_in
 from pennon.spark.source.scan_task import open_snapshot
 from pennon.spark.table.functions import read
@@ -55,7 +57,11 @@ class LanceView:
 
 
 def view(
-    spark: SparkSession, uri: str, name: str, columns: Sequence[str] | None = None, **options: Any
+    spark: SparkSession,
+    uri: str,
+    name: str,
+    columns: Sequence[str] | None = None,
+    **options: Unpack[ReadKeywords],
 ) -> LanceView:
     """Make a temporary view of a table, or of a part of it: the options are those of `read`.
 
@@ -66,6 +72,7 @@ def view(
     >>> spark.sql("SELECT max(key) AS last FROM keys").first()
     Row(last='c')
     """
+    check_options(options, read, "view")
     made = LanceView(spark, uri, name, {"columns": columns, **options})
     made.refresh()
     return made

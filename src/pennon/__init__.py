@@ -71,6 +71,7 @@ __all__ = [
 _MODULES = (
     "blob",
     "commit",
+    "embeddings",
     "file",
     "fragment",
     "indices",

@@ -14,6 +14,7 @@ from pennon import ops
 from pennon.compat.arguments import check_arrow_options, check_columns, row_ids, row_numbers
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
+from pennon.dataset.embeddings import DatasetEmbeddings
 from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.indices import DatasetIndices
 from pennon.dataset.maintenance import DatasetMaintenance
@@ -39,6 +40,7 @@ class LanceDataset(
     DatasetBlobs,
     DatasetRows,
     DatasetColumns,
+    DatasetEmbeddings,
     DatasetIndices,
     DatasetVersions,
     DatasetTransactions,

@@ -13,17 +13,18 @@ those whose source is another one now are found, whoever wrote them, and on any 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.units import FieldId
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.ops.columns.checkpoint import Checkpoint, CheckpointedTask
 from pennon.ops.columns.column_file import ColumnFiles
+from pennon.ops.columns.finished import Notes
 from pennon.ops.columns.task import ColumnsTask, read_inputs
 from pennon.ops.commit import commit_on
 from pennon.ops.embed.embed import BATCH_ROWS, HOWEVER_LONG, EachOnce, result_names
@@ -100,13 +101,19 @@ class RefreshedFragment:
 class RefreshTask:
     """Refreshes fragments of a version; it pickles if its model does.
 
-    ``few``: the columns that tell which rows are stale.
+    ``few``: the columns that tell which rows are stale.  ``notes``: where written fragments are noted; ``written``: those
+    that were noted before.
     """
+
+    to_bytes = staticmethod(RefreshedFragment.to_bytes)
+    from_bytes = staticmethod(RefreshedFragment.from_bytes)
 
     columns: ColumnsTask
     few: Projection
     rule: StaleRule
     checkpoint: Checkpoint | None = field(default=None, repr=False)
+    notes: Notes | None = None
+    written: Mapping[FragmentId, Fragment] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -119,12 +126,24 @@ class RefreshTask:
         stale = self.stale_rows(fragment)
         if not len(stale):
             return RefreshedFragment(fragment)
-        task = self.columns if self.checkpoint is None else CheckpointedTask(self.columns, self.checkpoint)
         schema = self.columns.snapshot.manifest.schema
-        made = in_newest_file(task.run(number), frozenset(each.id for each in schema.walk()))
+        made = in_newest_file(
+            self._write(fragment, number), frozenset(each.id for each in schema.walk())
+        )
         live = FragmentReader(self.columns.snapshot, fragment).live_rows()
         offsets = live.to_physical(stale).astype(np.uint32)
         return RefreshedFragment(made, serialize_roaring(offsets), len(stale))
+
+    def _write(self, fragment: Fragment, number: int) -> Fragment:
+        """Return the fragment with a file more, written now or before."""
+        if fragment.id in self.written:
+            return self.written[fragment.id]
+        if self.checkpoint is not None:
+            return CheckpointedTask(self.columns, self.checkpoint).run(number)
+        made = self.columns.run(number)
+        if self.notes is not None:
+            self.notes.note(fragment, made)
+        return made
 
     def stale_rows(self, fragment: Fragment) -> Int64Array:
         """Return the offsets of the stale rows of a fragment among its live rows, ascending."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version as package_version
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import pyarrow as pa
@@ -220,7 +221,10 @@ class WordLlama:
 
 @cache
 def _load_wordllama() -> Any:
-    return import_module("wordllama").WordLlama.load(disable_download=True)
+    """Load the weights and the tokenizer that lie in the package; release 0.4 looks for the second in its cache alone."""
+    package = import_module("wordllama")
+    home = Path(str(package.__file__)).parent
+    return package.WordLlama.load(cache_dir=home, disable_download=True)
 
 
 def _wordllama() -> EmbeddingModel:

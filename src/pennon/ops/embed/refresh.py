@@ -2,9 +2,9 @@
 
 ::
 
-    a fragment      source and fingerprints are read, and compared: no stale row, nothing is done
-    stale rows      their vectors are made; the columns of the fragment are written anew, in one file more
-    commit          an update that rewrites columns: rows stay where they are, with their ids
+    each fragment   source and fingerprints are read, and compared: no stale row, nothing is done
+    stale rows      are embedded (`pennon.ops.embed.refresh_task`)
+    commit          an update of columns, another one of rows that were moved, if there are both
 
 Appended rows have neither vector nor fingerprint.  Rows that an update, a merge or a compaction moved bring both along, so
 those whose source is another one now are found, whoever wrote them, and on any branch.
@@ -12,48 +12,41 @@ those whose source is another one now are found, whoever wrote them, and on any 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
-from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
-from pennon.ops.columns.checkpoint import Checkpoint, CheckpointedTask
+from pennon.ops.columns.checkpoint import Checkpoint
 from pennon.ops.columns.column_file import ColumnFiles
-from pennon.ops.columns.finished import Notes
-from pennon.ops.columns.task import ColumnsTask, read_inputs
+from pennon.ops.columns.task import ColumnsTask
 from pennon.ops.commit import commit_on
 from pennon.ops.embed.embed import BATCH_ROWS, HOWEVER_LONG, EachOnce, result_names
-from pennon.ops.embed.fingerprint import fingerprints, plain_values
 from pennon.ops.embed.makers import Embedder, Progress, RefreshedVectors, RowCounter, StaleRule
 from pennon.ops.embed.models import EmbeddingModel, model_of, registered_model
 from pennon.ops.embed.remembered import EmbeddedColumn, RememberedEmbedding, check_source, find_embedded
+from pennon.ops.embed.refresh_task import RefreshedFragment, RefreshTask
 from pennon.ops.retry import CONFLICT_RETRIES, with_retries
+from pennon.ops.rows.change_rows import Change, Clause, plan_change
+from pennon.ops.rows.deletion_vectors import Removals
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.projection import Projection, plan_scan_projection
-from pennon.scan.read.fragment_reader import FragmentReader
+from pennon.scan.plan.moved_rows import indices_now
+from pennon.scan.projection import plan_scan_projection
 from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import has_blobs_v2
-from pennon.schema.field import Schema
+from pennon.schema.field import Field, Schema
 from pennon.schema.project import quoted
 from pennon.table.commit.options import LONG_AGO
-from pennon.table.field_ids import in_newest_file
-from pennon.table.fragment import Fragment
-from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_bytes
+from pennon.table.indices import FRAGMENT_REUSE
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
-from pennon.table.roaring import serialize_roaring
 from pennon.table.storage_version import storage_version
 
 Check: TypeAlias = Literal["sources", "vectors", "both", "all"]
 """How stale rows are found: by the fingerprint of their source, by a vector that is NULL, by both; or all rows are."""
 _CHECKS: Final = ("sources", "vectors", "both", "all")
-_SCAN_ROWS: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,100 +67,6 @@ class RefreshRequest:
         if self.batch_rows < 1:
             message = f"batch_size must be at least 1, got {self.batch_rows}"
             raise ArgumentError(message)
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshedFragment:
-    """A fragment, with a new file if rows of it were stale; ``offsets``: the physical offsets of these."""
-
-    fragment: Fragment
-    offsets: bytes = b""
-    rows: int = 0
-
-    def to_bytes(self) -> bytes:
-        """Return the result as bytes, as executors send it."""
-        head = struct.pack("<QQ", self.rows, len(self.offsets))
-        return head + self.offsets + serialize_fragment_bytes(self.fragment)
-
-    @classmethod
-    def from_bytes(cls, message: bytes) -> RefreshedFragment:
-        """Return the result in bytes of `to_bytes`; raises FormatError."""
-        rows, size = struct.unpack_from("<QQ", message)
-        offsets = message[16 : 16 + size]
-        return cls(parse_fragment_bytes(message[16 + size :]), offsets, rows)
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshTask:
-    """Refreshes fragments of a version; it pickles if its model does.
-
-    ``few``: the columns that tell which rows are stale.  ``notes``: where written fragments are noted; ``written``: those
-    that were noted before.
-    """
-
-    to_bytes = staticmethod(RefreshedFragment.to_bytes)
-    from_bytes = staticmethod(RefreshedFragment.from_bytes)
-
-    columns: ColumnsTask
-    few: Projection
-    rule: StaleRule
-    checkpoint: Checkpoint | None = field(default=None, repr=False)
-    notes: Notes | None = None
-    written: Mapping[FragmentId, Fragment] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """Return how many fragments there are."""
-        return self.columns.count
-
-    def run(self, number: int) -> RefreshedFragment:
-        """Return the fragment of that number, with its stale rows embedded."""
-        fragment = self.columns.snapshot.manifest.fragments[number]
-        stale = self.stale_rows(fragment)
-        if not len(stale):
-            return RefreshedFragment(fragment)
-        schema = self.columns.snapshot.manifest.schema
-        made = in_newest_file(
-            self._write(fragment, number), frozenset(each.id for each in schema.walk())
-        )
-        live = FragmentReader(self.columns.snapshot, fragment).live_rows()
-        offsets = live.to_physical(stale).astype(np.uint32)
-        return RefreshedFragment(made, serialize_roaring(offsets), len(stale))
-
-    def _write(self, fragment: Fragment, number: int) -> Fragment:
-        """Return the fragment with a file more, written now or before."""
-        if fragment.id in self.written:
-            return self.written[fragment.id]
-        if self.checkpoint is not None:
-            return CheckpointedTask(self.columns, self.checkpoint).run(number)
-        made = self.columns.run(number)
-        if self.notes is not None:
-            self.notes.note(fragment, made)
-        return made
-
-    def stale_rows(self, fragment: Fragment) -> Int64Array:
-        """Return the offsets of the stale rows of a fragment among its live rows, ascending."""
-        embedder = self._embedder
-        found, start = [np.empty(0, np.int64)], 0
-        batches = read_inputs(
-            self.columns.snapshot, fragment, self.few, _SCAN_ROWS, with_blobs=self.columns.with_blobs
-        )
-        for batch in batches:
-            values = plain_values(batch.column(0), embedder.source)
-            rest = batch.columns[1:]
-            old = rest.pop() if embedder.fingerprint is not None else None
-            stale = self.rule.stale(values, fingerprints(values), old, rest[0] if rest else None)
-            found.append(np.flatnonzero(stale) + start)
-            start += batch.num_rows
-        return np.concatenate(found)
-
-    @property
-    def _embedder(self) -> Embedder:
-        maker = self.columns.maker
-        if not isinstance(maker, RefreshedVectors):
-            message = "a refresh has a maker of refreshed vectors"
-            raise TypeError(message)
-        return maker.embedder
 
 
 def plan_refresh(
@@ -198,7 +97,26 @@ def plan_refresh(
     files = ColumnFiles.of(snapshot, written, storage_version(snapshot.manifest))
     with_blobs = has_blobs_v2(inputs.read)
     columns = ColumnsTask(snapshot, files, maker, request.batch_rows, with_blobs)
-    return RefreshTask(columns, plan_scan_projection(schema, few), rule, checkpoint)
+    covered = _covered(snapshot, written.fields)
+    return RefreshTask(
+        columns,
+        plan_change(snapshot, [Clause(Change.UPDATE, tuple(names))]),
+        embedder,
+        plan_scan_projection(schema, few),
+        rule,
+        covered,
+        bool(covered) and any(each.name == FRAGMENT_REUSE for each in indices_now(snapshot)),
+        checkpoint,
+    )
+
+
+def _covered(snapshot: Snapshot, fields: Sequence[Field]) -> frozenset[FragmentId]:
+    """Return the fragments that an index on one of some fields covers."""
+    if not snapshot.manifest.indices:
+        return frozenset()
+    ids = {(each.id,) for each in fields}
+    found = (each.fragment_ids for each in indices_now(snapshot) if each.field_ids in ids)
+    return frozenset[FragmentId]().union(*(each for each in found if each is not None))
 
 
 def _rule(found: EmbeddedColumn, check: Check | None) -> StaleRule:
@@ -274,22 +192,44 @@ def commit_refreshed(
 ) -> tuple[Manifest, int]:
     """Make refreshed fragments a version, unless no row was stale; return it, and how many rows were."""
     snapshot = task.columns.snapshot
-    changed = [each for each in found if each.rows]
-    if not changed:
-        return snapshot.manifest, 0
+    manifest, rows = snapshot.manifest, sum(each.rows for each in found)
+    for operation in (_columns_update(task, found), _rows_update(task, found)):
+        if operation is not None:
+            manifest = commit_on(snapshot, operation, properties=properties, planned_ns=LONG_AGO)
+    return manifest, rows
+
+
+def _columns_update(task: RefreshTask, found: Sequence[RefreshedFragment]) -> Update | None:
+    """Return the update of the fragments whose columns were written anew; None if there is none."""
+    written = [each for each in found if each.rows and each.changed is None]
+    if not written:
+        return None
     offsets = {}
-    if snapshot.manifest.has_stable_row_ids:  # rows know the version that changed them
-        offsets = {each.fragment.id: each.offsets for each in changed}
-    update = Update(
+    if task.columns.snapshot.manifest.has_stable_row_ids:  # rows know the version that changed them
+        offsets = {each.fragment.id: each.offsets for each in written}
+    return Update(
         (),
-        tuple(each.fragment for each in changed),
+        tuple(each.fragment for each in written),
         (),
         fields_modified=_ids(task.columns.files.schema),
         mode=UpdateMode.REWRITE_COLUMNS,
         updated_offsets=offsets,
     )
-    manifest = commit_on(snapshot, update, properties=properties, planned_ns=LONG_AGO)
-    return manifest, sum(each.rows for each in changed)
+
+
+def _rows_update(task: RefreshTask, found: Sequence[RefreshedFragment]) -> Update | None:
+    """Return the update of rows that were moved; None if there is none."""
+    moved = [each.changed for each in found if each.changed is not None]
+    if not moved:
+        return None
+    removals = Removals.of(removal for each in moved for removal in each.removals)
+    return Update(
+        removals.gone,
+        removals.updated,
+        tuple(fragment for each in moved for fragment in each.new),
+        fields_preserved=_ids(task.columns.files.schema),
+        mode=UpdateMode.REWRITE_ROWS,
+    )
 
 
 def _ids(schema: Schema) -> tuple[FieldId, ...]:

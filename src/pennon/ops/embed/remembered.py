@@ -56,7 +56,7 @@ class RememberedEmbedding:
         """Return the note in JSON.  Raises FormatError for anything else."""
         try:
             given = json.loads(text) if len(text) <= _LONGEST else None
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         if not isinstance(given, Mapping) or given.get("format") != FORMAT or not _fits(given):
             message = (
@@ -178,8 +178,12 @@ def _column(schema: Schema, field: Field) -> EmbeddedColumn:
     if source is not None:
         last = resolve(schema, source)[-1]
         is_of_text = not is_blob_v2(last) and is_text(field_to_arrow(last).type)
-    rival = by_name if by_id and by_name and by_id != by_name else None
+    rival = by_name if by_id and by_name and _id(schema, by_id) != _id(schema, by_name) else None
     return EmbeddedColumn(field.name, note, source, fingerprint, rival, is_of_text)
+
+
+def _id(schema: Schema, path: str) -> FieldId:
+    return resolve(schema, path)[-1].id
 
 
 def _source_among(schema: Schema, path: str | None) -> str | None:

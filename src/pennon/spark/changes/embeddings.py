@@ -14,13 +14,8 @@ from typing import TYPE_CHECKING
 from pennon.io import open_store
 from pennon.ops.columns.finished import Notes
 from pennon.ops.embed.embed import result_names
-from pennon.ops.embed.refresh import (
-    RefreshedFragment,
-    RefreshRequest,
-    RefreshTask,
-    commit_refreshed,
-    plan_refresh,
-)
+from pennon.ops.embed.refresh import RefreshRequest, commit_refreshed, plan_refresh
+from pennon.ops.embed.refresh_task import RefreshedFragment, RefreshTask
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.history import HistoryEntry
 from pennon.spark.run_tasks import run_tasks
@@ -88,4 +83,8 @@ def _only(task: RefreshTask, numbers: list[int]) -> RefreshTask:
     snapshot = task.columns.snapshot
     fragments = snapshot.manifest.fragments
     few = snapshot.at(replace(snapshot.manifest, fragments=tuple(fragments[n] for n in numbers)))
-    return replace(task, columns=replace(task.columns, snapshot=few))
+    return replace(
+        task,
+        columns=replace(task.columns, snapshot=few),
+        change=replace(task.change, snapshot=few),
+    )

@@ -56,7 +56,12 @@ def test_embed_refresh_and_search_in_a_session(
     for title, vector in seen["rows"]:
         wanted = None if title is None else letters([title])[0]
         assert vector == (None if wanted is None else pytest.approx(wanted))
-    assert (seen["written"], seen["embedded"], seen["found"], seen["by_sql"]) == ([3, 2], 2, [5, 0], [9])
+    assert (seen["written"], seen["embedded"], seen["found"], seen["by_sql"]) == (
+        [3, 2],
+        2,
+        [5, 0],
+        [9],
+    )
 
 
 def test_embed_after_a_failed_task_goes_on_from_its_checkpoint(
@@ -101,7 +106,10 @@ def test_refresh_after_changes_of_a_table_embeds_stale_rows(animals: LanceTable)
     assert (again.version, again.num_embedded_rows) == (done.version, 0)
     entry = animals.history(1).first()
     assert entry is not None
-    assert (entry.operation, entry.operationMetrics["numUpdatedRows"]) == ("REFRESH EMBEDDINGS", "2")
+    assert (entry.operation, entry.operationMetrics["numUpdatedRows"]) == (
+        "REFRESH EMBEDDINGS",
+        "2",
+    )
 
 
 def test_refresh_of_few_rows_under_an_index_moves_them_on_executors(
@@ -134,10 +142,10 @@ def test_search_shows_rows_with_scores_and_limits_them_by_a_filter(animals: Lanc
     animals.embed("title", model)
     found = animals.search("red", k=3, model=model, filter="id > 1", columns=["id"])
     assert found.columns == ["id", "_distance"]
-    assert [row.id for row in found.collect()][0] == 5
+    assert found.collect()[0].id == 5
     assert animals.embeddings()["title_vector"]["source"] == "title"
-    with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):
-        animals.explainSearch("red", modle=letters)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modelx'"):
+        animals.explainSearch("red", modelx=letters)
     with pytest.raises(NotFoundError, match="register_embedding"):
         animals.search("red")
 
@@ -164,7 +172,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize(("call", "expected"), SEARCHES)
-def test_search_in_sql_does_what_the_table_can(
+def test_search_in_sql_uses_vectors_texts_or_both(
     zoo: AttachedCatalog, call: str, expected: tuple[int, str]
 ) -> None:
     rows = pennon.spark.sql(zoo.spark, f"SELECT * FROM {call}").collect()

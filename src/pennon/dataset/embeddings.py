@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from pennon import ops
 from pennon.compat.arguments import check_options
 from pennon.dataset.base import DatasetBase
 
 if TYPE_CHECKING:
     from pennon.ops.embed.makers import Progress
-    from pennon.ops.embed.search import SearchPlan
 
 
 class DatasetEmbeddings(DatasetBase):
@@ -54,19 +54,17 @@ class DatasetEmbeddings(DatasetBase):
         Raises NotFoundError for a column or a model that is not there, ArgumentError for a source of another type and
         vectors that do not fit, InvalidSchemaError for a name that is taken.
         """
-        from pennon.ops.embed.embed import EmbedRequest, embed  # noqa: PLC0415 - saves writers at open
-        from pennon.ops.embed.models import model_of  # noqa: PLC0415 - as above
-
-        request = EmbedRequest.of(
+        request = ops.EmbedRequest.of(
             source,
-            model_of(model),
+            ops.model_of(model),
             column,
             metric,
             batch_size,
             normalize=normalize,
             track_changes=track_changes,
         )
-        self._turn_to(embed(self._snapshot, request, _checkpoint(checkpoint_file), progress))
+        checkpoint = ops.checkpoint_in(checkpoint_file)
+        self._turn_to(ops.add_embedding(self._snapshot, request, checkpoint, progress))
 
     def refresh_embeddings(
         self,
@@ -87,8 +85,10 @@ class DatasetEmbeddings(DatasetBase):
         vector, which reads the vectors (the default where changes are not tracked); ``both``; ``all``.
         ``source``: if the column was copied or renamed so that its source is not clear.
 
-        If no row is stale, no version is made.  Rows stay where they are; an index on the vectors does not cover the
-        fragments of these rows until `optimize.optimize_indices`.  The other arguments are those of `embed`.
+        If no row is stale, no version is made.  An index on the vectors finds these rows again after
+        `optimize.optimize_indices`; until then they are compared.  Of a fragment that such an index covers, few stale rows are
+        moved as an update moves them, so that it covers all others; else rows stay, and their columns are written anew.
+        Where a table needs both, they are two versions.  The other arguments are those of `embed`.
 
         >>> def lengths(texts):
         ...     return [[len(text), 1.0] for text in texts]
@@ -102,14 +102,9 @@ class DatasetEmbeddings(DatasetBase):
         Raises ArgumentError for a column that remembers no model, or was made by another one, NotFoundError for a
         model that this process does not know.
         """
-        from pennon.ops.embed.embed import BATCH_ROWS  # noqa: PLC0415 - saves writers at open
-        from pennon.ops.embed.models import model_of  # noqa: PLC0415 - as above
-        from pennon.ops.embed.refresh import RefreshRequest, refresh  # noqa: PLC0415 - as above
-
-        given = None if model is None else model_of(model)
-        rows = BATCH_ROWS if batch_size is None else batch_size
-        request = RefreshRequest(column, given, source, check, rows)
-        manifest, count = refresh(self._snapshot, request, _checkpoint(checkpoint_file), progress)
+        request = ops.RefreshRequest(column, ops.given_model(model), source, check, batch_size)
+        checkpoint = ops.checkpoint_in(checkpoint_file)
+        manifest, count = ops.refresh_embedding(self._snapshot, request, checkpoint, progress)
         self._turn_to(manifest)
         return count
 
@@ -122,10 +117,7 @@ class DatasetEmbeddings(DatasetBase):
         >>> note["source"], note["dimension"], note["metric"]
         ('title', 2, 'cosine')
         """
-        from pennon.ops.embed.remembered import embedded_columns, shown_note  # noqa: PLC0415 - as above
-
-        found = embedded_columns(self._snapshot.manifest.schema)
-        return {each.column: shown_note(each) for each in found}
+        return ops.notes_of(self._snapshot.manifest.schema)
 
     def search(
         self,
@@ -187,23 +179,8 @@ class DatasetEmbeddings(DatasetBase):
         """
         return self._planned({"query": query, "k": k, **options}).explain(self._uri)
 
-    def _planned(self, given: Mapping[str, Any]) -> SearchPlan:
-        from pennon.ops.embed.models import model_of  # noqa: PLC0415 - saves what searches
-        from pennon.ops.embed.search import SearchRequest, plan_search  # noqa: PLC0415 - as above
-
+    def _planned(self, given: Mapping[str, Any]) -> ops.SearchPlan:
         options = {name: value for name, value in given.items() if name != "self"}
         check_options(options, self.search, "search")
-        if options.get("model") is not None:
-            options["model"] = model_of(options["model"])
-        return plan_search(self._snapshot, SearchRequest(**options))
-
-
-def _checkpoint(path: str | Path | None) -> Any:
-    """Return the checkpoint in a file, whose tables are made if they are not there."""
-    if path is None:
-        return None
-    from pennon.ops.columns.checkpoint import Checkpoint  # noqa: PLC0415 - as above
-
-    made = Checkpoint(path)
-    made.prepare()
-    return made
+        options["model"] = ops.given_model(options.get("model"))
+        return ops.plan_search(self._snapshot, ops.SearchRequest(**options))

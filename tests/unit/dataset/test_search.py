@@ -83,7 +83,9 @@ def test_search_uses_the_metric_that_the_column_remembers_unless_an_index_has_an
     found = ds.search("red", k=4, column="far", model=MODEL)
     assert found["id"].to_pylist() == expected("red", 4)
     text = ds.explain_search("red", column="far", model=MODEL)
-    assert "vector: column 'far', index 'far_idx', metric cosine, query embedded by 'letters'" in text
+    assert (
+        "vector: column 'far', index 'far_idx', metric cosine, query embedded by 'letters'" in text
+    )
 
 
 def test_search_of_a_table_with_a_full_text_index_is_hybrid(ds: pennon.LanceDataset) -> None:
@@ -112,7 +114,7 @@ def test_search_of_a_table_without_vectors_is_a_text_search(uri: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["vector", "text", "hybrid"])
-def test_search_does_what_the_mode_says(ds: pennon.LanceDataset, mode: Any) -> None:
+def test_search_mode_chooses_vectors_texts_or_both(ds: pennon.LanceDataset, mode: Any) -> None:
     ds.create_scalar_index("title", "INVERTED")
     score = {"vector": "_distance", "text": "_score", "hybrid": "_relevance_score"}[mode]
     found = ds.search("red fox", k=2, mode=mode, model=MODEL)
@@ -196,9 +198,9 @@ def test_search_with_wrong_arguments_is_refused(
 
 def test_search_with_a_misspelt_option_is_a_type_error(ds: pennon.LanceDataset) -> None:
     with pytest.raises(TypeError):
-        ds.search("fox", modle=MODEL)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):
-        ds.explain_search("fox", modle=MODEL)
+        ds.search("fox", modelx=MODEL)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modelx'"):
+        ds.explain_search("fox", modelx=MODEL)
 
 
 def test_search_with_several_embedded_columns_needs_the_name_of_one(
@@ -214,7 +216,11 @@ def test_search_with_several_embedded_columns_needs_the_name_of_one(
 @pytest.mark.parametrize(
     ("query", "options", "message"),
     [
-        (b"fox", {}, "no column of vectors remembers a model of bytes; those of texts: title_vector"),
+        (
+            b"fox",
+            {},
+            "no column of vectors remembers a model of bytes; those of texts: title_vector",
+        ),
         (b"fox", {"mode": "hybrid"}, "mode 'hybrid' searches texts, and the query is bytes"),
         ([1.0], {}, "Query vector size 1 does not match"),
     ],
@@ -244,7 +250,7 @@ print(ds.search("red fox", k=1)["id"].to_pylist())
 """
 
 
-def test_search_in_a_new_process_needs_the_model_registered_and_says_how(
+def test_search_in_a_new_process_needs_the_model_registered(
     ds: pennon.LanceDataset,
 ) -> None:
     run = subprocess.run(
@@ -256,7 +262,7 @@ def test_search_in_a_new_process_needs_the_model_registered_and_says_how(
     assert found == "[0]"
 
 
-def test_model_that_is_remembered_by_an_untrusted_name_loads_nothing(
+def test_model_of_an_untrusted_remembered_name_is_not_loaded(
     ds: pennon.LanceDataset,
 ) -> None:
     for name in ("sentence-transformers:evil/model", "os", "wordllama.evil"):

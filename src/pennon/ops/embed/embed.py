@@ -28,7 +28,7 @@ from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import has_blobs_v2
-from pennon.schema.project import resolve
+from pennon.schema.project import parse_path, resolve
 from pennon.schema.version import V0_1
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
@@ -72,16 +72,21 @@ class EmbedRequest:
         track_changes: bool,
     ) -> EmbedRequest:
         """Return the request of a caller.  Raises ArgumentError for a metric or a number of rows that makes no sense."""
-        if not isinstance(source, str) or not isinstance(column, str | None):
-            message = f"columns are named by text, got {source!r} and {column!r}"
-            raise TypeError(message)
+        for each in (source, column):
+            _check_name(each)
         check_metric(metric_of(metric), pa.float32())
         if batch_rows is not None and batch_rows < 1:
             message = f"batch_size must be at least 1, got {batch_rows}"
             raise ArgumentError(message)
-        name = column or f"{source.rpartition('.')[2].strip('`')}_vector"
+        name = column or f"{parse_path(source)[-1].replace('.', '_')}_vector"
         prints = f"{name}_hash" if track_changes else None
         return cls(source, model, name, prints, metric.lower(), normalize, batch_rows or BATCH_ROWS)
+
+
+def _check_name(given: object) -> None:
+    if given is not None and not isinstance(given, str):
+        message = f"columns are named by text, got {given!r}"
+        raise TypeError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,7 @@ def plan_embed(
     the dimension cannot be known; InvalidSchemaError for names; UnsupportedError for file version 0.1.
     """
     if storage_version(snapshot.manifest) == V0_1:
-        message = (
-            "a table of file version 0.1 keeps no vectors that are NULL; convert it to a newer file version to embed"
-        )
+        message = "a table of file version 0.1 keeps no vectors that are NULL; convert it to a newer file version to embed"
         raise UnsupportedError(message)
     source = check_source(snapshot.manifest.schema, request.source)
     inputs = plan_scan_projection(snapshot.manifest.schema, [source])
@@ -162,7 +165,9 @@ def _dimension(snapshot: Snapshot, inputs: Projection, request: EmbedRequest) ->
 
 def _first_value(snapshot: Snapshot, inputs: Projection, source: str) -> pa.Array[Any] | None:
     for fragment in snapshot.manifest.fragments:
-        rows = read_inputs(snapshot, fragment, inputs, BATCH_ROWS, with_blobs=has_blobs_v2(inputs.read))
+        rows = read_inputs(
+            snapshot, fragment, inputs, BATCH_ROWS, with_blobs=has_blobs_v2(inputs.read)
+        )
         for batch in rows:
             values = plain_values(batch.column(0), source).drop_null()
             if len(values):
@@ -173,7 +178,9 @@ def _first_value(snapshot: Snapshot, inputs: Projection, source: str) -> pa.Arra
 class EachOnce(Generic[R]):
     """Runs a task for each fragment, but not again for fragments that are as they were when it ran before."""
 
-    def __init__(self, task: Task[R], names: Sequence[str], done: dict[str, R], counter: RowCounter) -> None:
+    def __init__(
+        self, task: Task[R], names: Sequence[str], done: dict[str, R], counter: RowCounter
+    ) -> None:
         """``names``: what tells the results of fragments apart; ``done``: the results so far, by these names."""
         self._task, self._names, self._done, self._counter = task, names, done, counter
 
@@ -192,7 +199,7 @@ def result_names(task: ColumnsTask, said: str) -> list[str]:
     return [notes.name(each) for each in task.snapshot.manifest.fragments]
 
 
-def embed(
+def add_embedding(
     snapshot: Snapshot,
     request: EmbedRequest,
     checkpoint: Checkpoint | None = None,

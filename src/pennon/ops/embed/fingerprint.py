@@ -46,7 +46,7 @@ def plain_values(source: pa.Array[Any], path: str) -> pa.Array[Any]:
     if t.is_struct(source.type) and {"data", "uri"} <= {each.name for each in source.type}:
         return _bytes_of_blobs(source, path)
     if t.is_dictionary(source.type):
-        source = source.dictionary_decode()  # type: ignore[attr-defined]
+        source = source.dictionary_decode()
     if not is_source(source.type):
         message = f"column {path!r} is {source.type}; texts and binary values are embedded"
         raise ColumnTypeError(message)
@@ -61,7 +61,7 @@ def _bytes_of_blobs(source: Any, path: str) -> pa.Array[Any]:
     if outside.any():
         message = f"column {path!r} has blobs outside of the table, which are not embedded; write their bytes into the table"
         raise UnsupportedError(message)
-    return data  # type: ignore[no-any-return]
+    return data
 
 
 def fingerprints(values: pa.Array[Any]) -> pa.Array[Any]:
@@ -82,7 +82,10 @@ def fingerprints(values: pa.Array[Any]) -> pa.Array[Any]:
 
 def differ(one: pa.Array[Any], other: pa.Array[Any]) -> npt.NDArray[np.bool_]:
     """Return where fingerprints differ; NULL is equal to NULL alone."""
-    nulls = one.is_null().to_numpy(zero_copy_only=False), other.is_null().to_numpy(zero_copy_only=False)
+    nulls = (
+        one.is_null().to_numpy(zero_copy_only=False),
+        other.is_null().to_numpy(zero_copy_only=False),
+    )
     same = one.fill_null(0).to_numpy() == other.fill_null(0).to_numpy()
     found: npt.NDArray[np.bool_] = (nulls[0] != nulls[1]) | ~(same | nulls[0])
     return found

@@ -55,9 +55,7 @@ class Embedder:
         """Return the columns as the table gets them."""
         if self.fingerprint is None:
             return pa.RecordBatch.from_arrays([vectors], names=[self.column])
-        return pa.RecordBatch.from_arrays(
-            [vectors, prints], names=[self.column, self.fingerprint]
-        )
+        return pa.RecordBatch.from_arrays([vectors, prints], names=[self.column, self.fingerprint])
 
 
 class RowCounter:
@@ -128,7 +126,9 @@ class RefreshedVectors:
         if len(places):
             made = self.embedder.vectors(values.take(pa.array(places))).array()
             vectors = _replaced(vectors, made, places)
-        if old is not None:  # other rows keep their fingerprints, which may tell that they are stale by another rule
+        if (
+            old is not None
+        ):  # other rows keep their fingerprints, which may tell that they are stale by another rule
             prints = _replaced(old, prints.take(pa.array(places)), places)
         self.counter.add(batch.num_rows)
         return self.embedder.batch(vectors, prints)

@@ -29,6 +29,8 @@ Takes: TypeAlias = Literal["list", "arrow"]
 """The argument of a model: a list of `str` or `bytes`, or a `pyarrow.Array`."""
 _TAKES: Final = ("list", "arrow")
 _LONGEST_NAME: Final = 256
+_DIMENSION: Final = ("get_embedding_dimension", "get_sentence_embedding_dimension")
+"""The method of SentenceTransformer since release 5, and before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,16 @@ class EmbeddingModel:
 
     def __post_init__(self) -> None:
         """Check the name and the dimension."""
-        if not isinstance(self.name, str) or not 0 < len(self.name) <= _LONGEST_NAME:
-            message = f"a model has a name of 1 to {_LONGEST_NAME} letters, got {self.name!r}"
+        name: object = self.name
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+            message = f"a model has a name of 1 to {_LONGEST_NAME} letters, got {name!r}"
             raise ArgumentError(message)
         if self.takes not in _TAKES:
             message = f"a model takes 'list' or 'arrow', not {self.takes!r}"
             raise ArgumentError(message)
-        if not callable(self.function):
-            message = f"the function of model {self.name!r} cannot be called: {type(self.function).__name__}"
+        function: object = self.function
+        if not callable(function):
+            message = f"the function of model {name!r} cannot be called: {type(function).__name__}"
             raise ArgumentError(message)
 
     @property
@@ -174,6 +178,11 @@ def model_of(given: Any) -> EmbeddingModel:
     raise TypeError(message)
 
 
+def given_model(given: Any) -> EmbeddingModel | None:
+    """Return the model that a caller passed, or named; None for None."""
+    return None if given is None else model_of(given)
+
+
 def _name_of(function: Any) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', '')}.{name}".strip(".")[:_LONGEST_NAME]
@@ -184,7 +193,7 @@ def _sentence_transformer(given: Any) -> EmbeddingModel:
     card = getattr(given, "model_card_data", None)
     names = (getattr(card, name, None) for name in ("model_id", "base_model", "model_name"))
     chosen = next((name for name in names if isinstance(name, str) and name), None)
-    dimension = getattr(given, "get_sentence_embedding_dimension", lambda: None)()
+    dimension = next((getattr(given, name)() for name in _DIMENSION if hasattr(given, name)), None)
     return EmbeddingModel(
         Method(given, ("encode_document", "encode")),
         (f"sentence-transformers:{chosen}" if chosen else type(given).__name__)[:_LONGEST_NAME],

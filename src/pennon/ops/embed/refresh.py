@@ -24,9 +24,14 @@ from pennon.ops.columns.task import ColumnsTask
 from pennon.ops.commit import commit_on
 from pennon.ops.embed.embed import BATCH_ROWS, HOWEVER_LONG, EachOnce, result_names
 from pennon.ops.embed.makers import Embedder, Progress, RefreshedVectors, RowCounter, StaleRule
-from pennon.ops.embed.models import EmbeddingModel, model_of, registered_model
-from pennon.ops.embed.remembered import EmbeddedColumn, RememberedEmbedding, check_source, find_embedded
+from pennon.ops.embed.models import EmbeddingModel, registered_model
 from pennon.ops.embed.refresh_task import RefreshedFragment, RefreshTask
+from pennon.ops.embed.remembered import (
+    EmbeddedColumn,
+    RememberedEmbedding,
+    check_source,
+    find_embedded,
+)
 from pennon.ops.retry import CONFLICT_RETRIES, with_retries
 from pennon.ops.rows.change_rows import Change, Clause, plan_change
 from pennon.ops.rows.deletion_vectors import Removals
@@ -57,14 +62,14 @@ class RefreshRequest:
     model: EmbeddingModel | None = None
     source: str | None = None
     check: Check | None = None
-    batch_rows: int = BATCH_ROWS
+    batch_rows: int | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         if self.check is not None and self.check not in _CHECKS:
             message = f"check is one of {', '.join(map(repr, _CHECKS))}, not {self.check!r}"
             raise ArgumentError(message)
-        if self.batch_rows < 1:
+        if self.batch_rows is not None and self.batch_rows < 1:
             message = f"batch_size must be at least 1, got {self.batch_rows}"
             raise ArgumentError(message)
 
@@ -96,7 +101,7 @@ def plan_refresh(
     maker = RefreshedVectors(embedder, inputs, rule, counter or RowCounter(None, ()))
     files = ColumnFiles.of(snapshot, written, storage_version(snapshot.manifest))
     with_blobs = has_blobs_v2(inputs.read)
-    columns = ColumnsTask(snapshot, files, maker, request.batch_rows, with_blobs)
+    columns = ColumnsTask(snapshot, files, maker, request.batch_rows or BATCH_ROWS, with_blobs)
     covered = _covered(snapshot, written.fields)
     return RefreshTask(
         columns,
@@ -159,7 +164,7 @@ def _titled(note: RememberedEmbedding) -> str:
     return f"{title!r} of {note.dimension} dimensions"
 
 
-def refresh(
+def refresh_embedding(
     snapshot: Snapshot,
     request: RefreshRequest,
     checkpoint: Checkpoint | None = None,

@@ -44,7 +44,7 @@ _HEAD: Final = struct.Struct("<QQQ")
 
 @dataclass(frozen=True, slots=True)
 class RefreshedFragment:
-    """What became of a fragment: ``rows`` of it were stale.
+    """A fragment after a refresh: ``rows`` of it were stale.
 
     ``fragment`` has a new file if its columns were written anew, and then ``offsets`` are the physical offsets of the
     stale rows, as a Roaring bitmap; ``changed``: these rows were moved.
@@ -106,7 +106,9 @@ class RefreshTask:
         """Return the fragment of that number, with its stale rows embedded."""
         snapshot = self.columns.snapshot
         fragment = snapshot.manifest.fragments[number]
-        stale = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in self._stale(fragment))])
+        stale = np.concatenate(
+            [np.empty(0, np.int64), *(rows for rows, _ in self._stale(fragment))]
+        )
         if not len(stale):
             return RefreshedFragment(fragment)
         live = FragmentReader(snapshot, fragment).live_rows()

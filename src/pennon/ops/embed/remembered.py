@@ -1,4 +1,4 @@
-"""The note on a vector column, in the metadata of its field: which model made it, and of which column.
+"""The note on a vector column, in the metadata of its field: the model that made it, and the source column.
 
 ``pennon.embedding`` holds JSON, for example::
 
@@ -34,7 +34,7 @@ _LONGEST: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class RememberedEmbedding:
-    """What the metadata of a vector column says of it."""
+    """A note on a vector column."""
 
     model: str
     version: str
@@ -167,7 +167,10 @@ def _column(schema: Schema, field: Field) -> EmbeddedColumn:
     note = RememberedEmbedding.parse(bytes(field.metadata[KEY]), field.name)
     is_of_table = note.vector_id == field.id
     ids = {each.id: path for path, each in walk_paths(schema)} if is_of_table else {}
-    by_id, by_name = _source_among(schema, ids.get(FieldId(note.source_id))), _source_among(schema, note.source)
+    by_id, by_name = (
+        _source_among(schema, ids.get(FieldId(note.source_id))),
+        _source_among(schema, note.source),
+    )
     source = by_id or by_name
     fingerprint = None
     if note.fingerprint is not None and note.fingerprint_id is not None:
@@ -216,8 +219,12 @@ def check_source(schema: Schema, path: str) -> str:
     raise ArgumentError(message)
 
 
-def shown_note(found: EmbeddedColumn) -> dict[str, Any]:
-    """Return what is remembered of a column, its source and fingerprint as they are called now."""
+def notes_of(schema: Schema) -> dict[str, dict[str, Any]]:
+    """Return the embedded columns, each with its note; its source and fingerprint are named as they are called now."""
+    return {each.column: _shown(each) for each in embedded_columns(schema)}
+
+
+def _shown(found: EmbeddedColumn) -> dict[str, Any]:
     note = found.note
     return {
         "model": note.model,

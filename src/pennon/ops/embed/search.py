@@ -219,7 +219,11 @@ class _Near:
 
 
 def _short(query: str | bytes) -> str:
-    return repr(query) if len(query) <= 40 else f"of {len(query)} {'letters' if isinstance(query, str) else 'bytes'}"
+    return (
+        repr(query)
+        if len(query) <= 40
+        else f"of {len(query)} {'letters' if isinstance(query, str) else 'bytes'}"
+    )
 
 
 def _near(snapshot: Snapshot, request: SearchRequest) -> _Near | None:
@@ -233,7 +237,9 @@ def _near(snapshot: Snapshot, request: SearchRequest) -> _Near | None:
             return _plain_column(snapshot, request, request.column)
         found = find_embedded(schema, request.column)
     else:
-        fitting = known if not request.is_value else [e for e in known if e.is_text == request.is_text]
+        fitting = (
+            known if not request.is_value else [e for e in known if e.is_text == request.is_text]
+        )
         if len(fitting) > 1:
             names = ", ".join(each.column for each in fitting)
             message = f"name the column of vectors to search (column=...): {names} remember models"
@@ -264,7 +270,9 @@ def _only_vectors(snapshot: Snapshot) -> str | None:
         except (ArgumentError, ColumnTypeError):
             continue
     if len(found) > 1:
-        message = f"name the column of vectors to search (column=...): the table has {', '.join(found)}"
+        message = (
+            f"name the column of vectors to search (column=...): the table has {', '.join(found)}"
+        )
         raise ArgumentError(message)
     return found[0] if found else None
 

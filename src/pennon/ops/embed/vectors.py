@@ -52,7 +52,9 @@ class Vectors:
     def normalized(self) -> Vectors:
         """Return the vectors divided by their lengths; zeros stay."""
         lengths = np.linalg.norm(self.rows, axis=1, keepdims=True)
-        return Vectors(np.divide(self.rows, lengths, where=lengths > 0, out=self.rows.copy()), self.valid)
+        return Vectors(
+            np.divide(self.rows, lengths, where=lengths > 0, out=self.rows.copy()), self.valid
+        )
 
     def spread(self, places: npt.NDArray[np.int64], count: int) -> Vectors:
         """Return ``count`` rows with these at their places, and no vector elsewhere."""

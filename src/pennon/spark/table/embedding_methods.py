@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennon.compat.arguments import check_options
-from pennon.ops.embed.embed import BATCH_ROWS, EmbedRequest
-from pennon.ops.embed.models import model_of
+from pennon.ops.embed.embed import EmbedRequest
+from pennon.ops.embed.models import given_model, model_of
 from pennon.ops.embed.refresh import RefreshRequest
-from pennon.ops.embed.remembered import embedded_columns, shown_note
+from pennon.ops.embed.remembered import notes_of
 from pennon.ops.embed.search import SearchPlan, SearchRequest, plan_search
 from pennon.spark.changes.backfill import Backfill, backfill
 from pennon.spark.changes.embeddings import refresh_embeddings
@@ -95,9 +95,7 @@ class EmbeddingMethods:
 
         Raises ArgumentError for a column that remembers no model, NotFoundError for a model that this process does not know.
         """
-        given = None if model is None else model_of(model)
-        rows = BATCH_ROWS if batchSize is None else batchSize
-        request = RefreshRequest(column, given, source, check, rows)
+        request = RefreshRequest(column, given_model(model), source, check, batchSize)
         done = refresh_embeddings(
             self.spark, self.snapshot(), request, checkpoint, self.storage_options
         )
@@ -115,8 +113,7 @@ class EmbeddingMethods:
         >>> table.embeddings()["key_vector"]["source"]
         'key'
         """
-        found = embedded_columns(self.snapshot().manifest.schema)
-        return {each.column: shown_note(each) for each in found}
+        return notes_of(self.snapshot().manifest.schema)
 
     def search(
         self: TableHandle,
@@ -172,7 +169,6 @@ class EmbeddingMethods:
 def _planned(table: TableHandle, given: Mapping[str, Any]) -> SearchPlan:
     options = {name: value for name, value in given.items() if name != "self"}
     check_options(options, EmbeddingMethods.search, "search")
-    if options.get("model") is not None:
-        options["model"] = model_of(options["model"])
+    options["model"] = given_model(options.get("model"))
     plan = plan_search(table.snapshot(), SearchRequest(**options))
     return replace(plan, options=replace(plan.options, blobs_as_bytes=True))

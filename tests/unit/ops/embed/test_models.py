@@ -56,12 +56,12 @@ def test_registered_model_is_found_by_name_and_by_its_function() -> None:
 
 def test_model_of_a_misspelt_name_is_refused_with_the_nearest_name() -> None:
     register_embedding("test_models.near", ones)
-    with pytest.raises(NotFoundError, match="did you mean 'test_models.near'"):
+    with pytest.raises(NotFoundError, match=r"did you mean 'test_models\.near'"):
         model_of("test_models.nera")
 
 
 @pytest.mark.parametrize("given", [7, None, ["a"]])
-def test_model_of_a_value_that_is_no_model_is_refused(given: Any) -> None:
+def test_model_of_a_number_none_or_list_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match="an embedding model is a callable"):
         model_of(given)
 
@@ -81,10 +81,8 @@ def test_model_with_wrong_arguments_is_refused(options: dict[str, Any], message:
 
 
 def test_model_that_takes_arrow_gets_an_array() -> None:
-    seen: list[Any] = []
-    model = EmbeddingModel(lambda values: seen.append(values) or [[1.0]], "arrow", takes="arrow")
-    model.embed(pa.array(["a"]))
-    assert isinstance(seen[0], pa.StringArray)
+    model = EmbeddingModel(lambda values: [[float(len(values.type.name))]], "arrow", takes="arrow")
+    assert model.embed(pa.array(["a"])) == [[float(len("string"))]]
 
 
 def test_error_of_a_model_names_the_model_in_a_note() -> None:

@@ -81,7 +81,7 @@ def test_model_with_wrong_arguments_is_refused(options: dict[str, Any], message:
 
 
 def test_model_that_takes_arrow_gets_an_array() -> None:
-    model = EmbeddingModel(lambda values: [[float(len(values.type.name))]], "arrow", takes="arrow")
+    model = EmbeddingModel(lambda values: [[float(len(str(values.type)))]], "arrow", takes="arrow")
     assert model.embed(pa.array(["a"])) == [[float(len("string"))]]
 
 

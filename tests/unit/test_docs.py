@@ -20,7 +20,15 @@ from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
 from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
-RUN_HERE = {"README.md", "catalogs.md", "embeddings.md", "sql.md", "stores.md", "tables.md", "versions.md"}
+RUN_HERE = {
+    "README.md",
+    "catalogs.md",
+    "embeddings.md",
+    "sql.md",
+    "stores.md",
+    "tables.md",
+    "versions.md",
+}
 RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
@@ -53,7 +61,9 @@ def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> No
         pl.from_arrow(names["ds"])
 
 
-@pytest.mark.parametrize("page", ["catalogs.md", "embeddings.md", "sql.md", "tables.md", "versions.md"])
+@pytest.mark.parametrize(
+    "page", ["catalogs.md", "embeddings.md", "sql.md", "tables.md", "versions.md"]
+)
 def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / page, "python"):

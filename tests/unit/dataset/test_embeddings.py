@@ -343,18 +343,24 @@ def test_refresh_by_another_model_is_refused(uri: str) -> None:
         "null",
         '{"format": 2}',
         '{"format": 1}',
-        "9" * 5000,
+        "9" * 70_000,
         "[" * 3000,
-        pytest.param("bad dimension", id="dimension"),
+        pytest.param({"dimension": True}, id="dimension"),
+        pytest.param({"metric": "near"}, id="metric"),
+        pytest.param({"model": ""}, id="model"),
+        pytest.param({"model": "m" * 300}, id="long model"),
+        pytest.param({"source_id": "1"}, id="source"),
     ],
 )
-def test_note_that_cannot_be_read_disturbs_no_other_column(uri: str, text: str) -> None:
+def test_note_that_cannot_be_read_disturbs_no_other_column(
+    uri: str, text: str | dict[str, Any]
+) -> None:
     ds = pennon.write_dataset(titles(3), uri)
     ds.embed("title", Letters())
     ds.embed("title", Letters(), "other")
-    if text == "bad dimension":
+    if isinstance(text, dict):
         note = json.loads(ds.schema.field("other").metadata[b"pennon.embedding"])
-        text = json.dumps({**note, "dimension": True})
+        text = json.dumps({**note, **text})
     ds.update_field_metadata({"other": {"pennon.embedding": text}})
     assert list(ds.embeddings()) == ["title_vector"]
     assert ds.search("fox", k=1, model=Letters()).num_rows == 1

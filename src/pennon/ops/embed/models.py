@@ -28,7 +28,7 @@ from pennon.errors import ArgumentError, NotFoundError
 Takes: TypeAlias = Literal["list", "arrow"]
 """The argument of a model: a list of `str` or `bytes`, or a `pyarrow.Array`."""
 _TAKES: Final = ("list", "arrow")
-_LONGEST_NAME: Final = 256
+LONGEST_NAME: Final = 256
 _DIMENSION: Final = ("get_embedding_dimension", "get_sentence_embedding_dimension")
 """The method of SentenceTransformer since release 5, and before."""
 
@@ -62,8 +62,8 @@ class EmbeddingModel:
     def __post_init__(self) -> None:
         """Check the name and the dimension."""
         name: object = self.name
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-            message = f"a model has a name of 1 to {_LONGEST_NAME} letters, got {name!r}"
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+            message = f"a model has a name of 1 to {LONGEST_NAME} letters, got {name!r}"
             raise ArgumentError(message)
         if self.takes not in _TAKES:
             message = f"a model takes 'list' or 'arrow', not {self.takes!r}"
@@ -185,7 +185,7 @@ def given_model(given: Any) -> EmbeddingModel | None:
 
 def _name_of(function: Any) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{getattr(function, '__module__', '')}.{name}".strip(".")[:_LONGEST_NAME]
+    return f"{getattr(function, '__module__', '')}.{name}".strip(".")[:LONGEST_NAME]
 
 
 def _sentence_transformer(given: Any) -> EmbeddingModel:
@@ -196,7 +196,7 @@ def _sentence_transformer(given: Any) -> EmbeddingModel:
     dimension = next((getattr(given, name)() for name in _DIMENSION if hasattr(given, name)), None)
     return EmbeddingModel(
         Method(given, ("encode_document", "encode")),
-        (f"sentence-transformers:{chosen}" if chosen else type(given).__name__)[:_LONGEST_NAME],
+        (f"sentence-transformers:{chosen}" if chosen else type(given).__name__)[:LONGEST_NAME],
         dimension=dimension if isinstance(dimension, int) else None,
         query=Method(given, ("encode_query", "encode")),
         is_named=chosen is not None,

@@ -22,6 +22,7 @@ from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, FormatError, NotFoundError
 from pennon.index.vector.metric import metric_of
 from pennon.ops.embed.fingerprint import is_bytes, is_text
+from pennon.ops.embed.models import LONGEST_NAME
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import is_blob_v2
 from pennon.schema.field import Field, Schema
@@ -29,7 +30,8 @@ from pennon.schema.project import resolve, walk_paths
 
 KEY: Final = "pennon.embedding"
 FORMAT: Final = 1
-_LONGEST: Final = 4096
+_LONGEST: Final = 1 << 16
+"""A note with more bytes is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class RememberedEmbedding:
 
     def to_json(self) -> str:
         """Return the note as JSON."""
-        return json.dumps({"format": FORMAT, **asdict(self)})
+        return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False)
 
     @classmethod
     def parse(cls, text: bytes, column: str) -> Self:
@@ -88,7 +90,7 @@ def _fits(given: Mapping[str, Any]) -> bool:
         metric_of(given["metric"])
     except ArgumentError:
         return False
-    return bool(given["dimension"] > 0)
+    return bool(given["dimension"] > 0 and 0 < len(given["model"]) <= LONGEST_NAME)
 
 
 @dataclass(frozen=True, slots=True)

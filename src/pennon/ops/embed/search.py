@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-import pyarrow as pa
-
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.ops.embed.models import EmbeddingModel
 from pennon.ops.embed.refresh import remembered_model
@@ -311,8 +309,3 @@ def _nothing_to_search(snapshot: Snapshot, request: SearchRequest) -> str:
         "the table has nothing that a text can be looked for in: embed('…', model) adds vectors, "
         "create_scalar_index('…', 'INVERTED') a full-text index"
     )
-
-
-def rows_of(plan: SearchPlan) -> pa.Table:
-    """Return the rows that a search finds, best first."""
-    return plan.answer.read()

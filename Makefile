@@ -39,6 +39,10 @@ old-oracles: oracle
 engines: setup
 	@scripts/setup.sh engines
 
+.PHONY: embeddings
+embeddings: setup
+	@scripts/setup.sh embeddings
+
 .PHONY: old-sparks
 old-sparks: setup
 	@scripts/setup.sh old-sparks
@@ -68,7 +72,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles engines ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+test-all: old-oracles engines embeddings ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 
@@ -159,7 +163,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

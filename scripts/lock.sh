@@ -28,6 +28,7 @@ for release in 0.7.5 0.8.14 0.10.18 0.15.0 2.0.1 4.0.2 8.0.1; do
 done
 # Pennon stands in for pylance there.
 compile requirements/engines.lock pyproject.toml --group engines --no-emit-package pylance
+compile requirements/embeddings.lock pyproject.toml --group embeddings
 for release in 4.0 3.5; do
     group=spark-$(echo "$release" | tr . -)
     compile "requirements/spark-$release.lock" pyproject.toml --group "$group"

@@ -37,6 +37,7 @@ SECONDS: Final[Mapping[str, float]] = {
     "limits": 2,
     "property": 2,
     "spark": 2,
+    "spark/test_embeddings.py": 4,
     "unit": 0.05,
 }
 """The same of any other test."""

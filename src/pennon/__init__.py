@@ -113,6 +113,7 @@ _MODULES = (
     "blob",
     "commit",
     "debug",
+    "embeddings",
     "file",
     "fragment",
     "indices",

@@ -21,6 +21,7 @@ from pennon.compat.option_types import (
 )
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
+from pennon.dataset.embeddings import DatasetEmbeddings
 from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.indices import DatasetIndices
 from pennon.dataset.maintenance import DatasetMaintenance
@@ -43,6 +44,7 @@ class LanceDataset(
     DatasetBlobs,
     DatasetRows,
     DatasetColumns,
+    DatasetEmbeddings,
     DatasetIndices,
     DatasetVersions,
     DatasetTransactions,

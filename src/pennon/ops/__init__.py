@@ -24,12 +24,23 @@ if TYPE_CHECKING:
     from pennon.ops.columns.alter import drop_columns as drop_columns
     from pennon.ops.columns.alter import plan_alter as plan_alter
     from pennon.ops.columns.alterations import Alteration as Alteration
+    from pennon.ops.columns.checkpoint import checkpoint_in as checkpoint_in
     from pennon.ops.columns.column_file import adopt_file as adopt_file
     from pennon.ops.columns.settings import update_config as update_config
     from pennon.ops.columns.settings import update_field_metadata as update_field_metadata
     from pennon.ops.columns.settings import update_schema_metadata as update_schema_metadata
     from pennon.ops.columns.settings import update_table_metadata as update_table_metadata
     from pennon.ops.columns.update import update_columns as update_columns
+    from pennon.ops.embed.embed import EmbedRequest as EmbedRequest
+    from pennon.ops.embed.embed import add_embedding as add_embedding
+    from pennon.ops.embed.models import given_model as given_model
+    from pennon.ops.embed.models import model_of as model_of
+    from pennon.ops.embed.refresh import RefreshRequest as RefreshRequest
+    from pennon.ops.embed.refresh import refresh_embedding as refresh_embedding
+    from pennon.ops.embed.remembered import notes_of as notes_of
+    from pennon.ops.embed.search import SearchPlan as SearchPlan
+    from pennon.ops.embed.search import SearchRequest as SearchRequest
+    from pennon.ops.embed.search import plan_search as plan_search
     from pennon.ops.index.check import check_indices as check_indices
     from pennon.ops.index.create import build_index as build_index
     from pennon.ops.index.create import check_name as check_name
@@ -90,6 +101,12 @@ _HOMES: Final = {
         "ops.columns.column_file": "adopt_file",
         "ops.columns.settings": "update_config update_field_metadata update_schema_metadata update_table_metadata",
         "ops.columns.update": "update_columns",
+        "ops.columns.checkpoint": "checkpoint_in",
+        "ops.embed.embed": "EmbedRequest add_embedding",
+        "ops.embed.models": "given_model model_of",
+        "ops.embed.refresh": "RefreshRequest refresh_embedding",
+        "ops.embed.remembered": "notes_of",
+        "ops.embed.search": "SearchPlan SearchRequest plan_search",
         "ops.index.check": "check_indices",
         "ops.index.create": "build_index check_name commit_segments create_index fragments_of in_folder merge_segments plan_index",
         "ops.index.drop": "drop_index",

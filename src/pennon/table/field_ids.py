@@ -59,6 +59,16 @@ def without_unused_files(fragment: Fragment, known: frozenset[FieldId]) -> Fragm
     return replace(fragment, files=used or fragment.files[:1])
 
 
+def in_newest_file(fragment: Fragment, known: frozenset[FieldId]) -> Fragment:
+    """Return the fragment with the columns of its newest file dead in all older ones, and without files of no use.
+
+    ``known``: the ids of the table's fields.
+    """
+    *older, new = fragment.files
+    files = (*(file.without(new.field_ids) for file in older), new)
+    return without_unused_files(replace(fragment, files=files), known)
+
+
 def _may_repeat_ids(manifest: Manifest) -> bool:
     writer = manifest.writer
     if writer is None:

@@ -32,7 +32,7 @@ from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
 from pennon.schema.maps import check_maps
 from pennon.schema.version import V0_1
-from pennon.table.field_ids import highest_field_id, without_unused_files
+from pennon.table.field_ids import highest_field_id, in_newest_file
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_bytes
 from pennon.table.manifest import Manifest
@@ -72,11 +72,8 @@ class AlterTask:
 
     def run(self, number: int) -> Fragment:
         """Return the fragment of that number with its new file, and without files of no use."""
-        fragment = self.columns.run(number)
-        *older, new = fragment.files
-        files = (*(file.without(new.field_ids) for file in older), new)
         known = frozenset(each.id for each in self.schema.walk())
-        return without_unused_files(replace(fragment, files=files), known)
+        return in_newest_file(self.columns.run(number), known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,15 @@ class Checkpoint:
             raise ArgumentError(message, where=Breadcrumb(str(self.path))) from error
 
 
+def checkpoint_in(path: str | os.PathLike[str] | None) -> Checkpoint | None:
+    """Return the checkpoint in a file, ready for use; None for no file.  Raises ArgumentError if the file is no database."""
+    if path is None:
+        return None
+    made = Checkpoint(path)
+    made.prepare()
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointedTask:
     """Writes new columns for each fragment, as a task does, but nothing twice."""

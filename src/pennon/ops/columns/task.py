@@ -69,12 +69,16 @@ class Maker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ColumnsTask:
-    """Writes new columns for each fragment of a version; it pickles if its maker does."""
+    """Writes new columns for each fragment of a version; it pickles if its maker does.
+
+    ``with_blobs``: the maker gets blobs of version 2 with their bytes, as a writer takes them.
+    """
 
     snapshot: Snapshot
     files: ColumnFiles
     maker: Maker
     batch_rows: int
+    with_blobs: bool = False
 
     @property
     def count(self) -> int:
@@ -107,15 +111,12 @@ class ColumnsTask:
 
     def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Yield the new columns of the live rows."""
-        tasks = tuple(plan_tasks(self.snapshot, [fragment]))
-        inputs, whole = self.maker.inputs, None
-        if has_blobs_v2(self.files.schema):  # or what stays outside would show
-            inputs, whole = to_rewrite(self.snapshot, inputs)
-        scan = Scan(self.snapshot, inputs, tasks)
+        moves_blobs = has_blobs_v2(self.files.schema) or self.with_blobs
+        read = read_inputs(
+            self.snapshot, fragment, self.maker.inputs, self.batch_rows, with_blobs=moves_blobs
+        )
+        batches = enumerate(read)
         work = partial(self._make, fragment)
-        ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
-        read = exact_batches(read_batches(scan, self.batch_rows, ahead))
-        batches = enumerate(read if whole is None else whole(read))
         if self.maker.in_order or not self._is_large(fragment):
             return map(work, batches)
         return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, PoolSpec("makers"))
@@ -125,6 +126,25 @@ class ColumnsTask:
         made = self.maker.make(batch, Place(fragment.id, number))
         check_made(made, self.files.schema, batch.num_rows)
         return made
+
+
+def read_inputs(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    inputs: Projection,
+    batch_rows: int,
+    *,
+    with_blobs: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Yield columns of the live rows of a fragment; ``with_blobs``: those of version 2 with their bytes, as a writer takes them."""
+    tasks = tuple(plan_tasks(snapshot, [fragment]))
+    whole = None
+    if with_blobs:
+        inputs, whole = to_rewrite(snapshot, inputs)
+    scan = Scan(snapshot, inputs, tasks)
+    ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
+    read = exact_batches(read_batches(scan, batch_rows, ahead))
+    return iter(read if whole is None else whole(read))
 
 
 def _bytes(numbered: tuple[int, pa.RecordBatch]) -> int:

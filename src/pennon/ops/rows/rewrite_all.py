@@ -23,7 +23,7 @@ from pennon.schema.blob import has_blobs_v2
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1
 from pennon.schema.width import has_width, row_bytes
-from pennon.table.field_ids import without_unused_files
+from pennon.table.field_ids import in_newest_file
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_fragments, serialize_fragments
 from pennon.table.operations import Update, UpdateMode
@@ -83,12 +83,7 @@ class RewriteTask:
     def run(self, batches: Iterable[pa.RecordBatch]) -> list[Fragment]:
         """Return fragments with their new files, and without files of no use; see `AddressedTask.run`."""
         known = frozenset(each.id for each in self.columns.snapshot.manifest.schema.walk())
-        found = []
-        for fragment in self.columns.run(batches):
-            *older, new = fragment.files
-            files = (*(file.without(new.field_ids) for file in older), new)
-            found.append(without_unused_files(replace(fragment, files=files), known))
-        return found
+        return [in_newest_file(fragment, known) for fragment in self.columns.run(batches)]
 
 
 def plan_rewrite(snapshot: Snapshot, names: Collection[str]) -> RewriteTask:

@@ -4,6 +4,7 @@
 
     expressions     each task has the rows of a fragment, in order: nothing goes through a shuffle
     function        each task reads a fragment itself: nothing goes through the JVM
+    embedding       the same, with a model
     DataFrame       joined by a key, or its row ids; rows are shuffled by fragment and sorted
     all             one more file for each fragment, written on the executors; one commit
 
@@ -32,6 +33,7 @@ from pennon.ops.columns.column_sources import FunctionColumns, as_announced, as_
 from pennon.ops.columns.finished import Notes
 from pennon.ops.columns.names import find_column
 from pennon.ops.columns.task import ColumnsTask
+from pennon.ops.embed.embed import EmbedRequest, plan_embed
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.read.execute import Scan, read_batches
 from pennon.scan.read.tasks import plan_tasks
@@ -79,13 +81,13 @@ _KEY: Final = "__pennon_key"
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """The source of new columns: expressions by name, a function, or a DataFrame and the columns that it is joined on.
+    """The source of new columns: expressions by name, a function, an embedding, or a DataFrame and what it is joined on.
 
     ``checkpoint`` is a folder that the driver and all executors see.  ``read_columns``, ``output_schema``
     and ``batch_rows`` are a function's.
     """
 
-    columns: Mapping[str, Condition] | Function | DataFrame
+    columns: Mapping[str, Condition] | Function | EmbedRequest | DataFrame
     on: tuple[str, ...] = ()
     alias: str | None = None
     checkpoint: str | None = None
@@ -205,6 +207,10 @@ def _planned(spark: SparkSession, snapshot: Snapshot, wanted: Backfill) -> _Work
     columns = wanted.columns
     if isinstance(columns, Mapping):
         return _of_expressions(spark, snapshot, wanted, columns)
+    if isinstance(columns, EmbedRequest):
+        plan = plan_embed(snapshot, columns)
+        said = repr((columns.model.title, columns.is_normalized, columns.batch_rows))
+        return _of_task(spark, snapshot, wanted, plan.add, plan.task, said)
     if callable(columns):
         return _of_function(spark, snapshot, wanted, columns)
     return _of_frame(spark, snapshot, wanted, columns)
@@ -338,7 +344,19 @@ def _of_function(
     if task is None:
         message = "the function makes no columns"
         raise ArgumentError(message)
-    notes = _notes(wanted, task, repr((inputs.names, rows)))
+    return _of_task(spark, snapshot, wanted, plan, task, repr((inputs.names, rows)))
+
+
+def _of_task(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    wanted: Backfill,
+    plan: AddPlan,
+    task: ColumnsTask,
+    said: str,
+) -> _Work:
+    """Return the work of a task that reads fragments itself; ``said``: what its results depend on, beside its columns."""
+    notes = _notes(wanted, task, said)
 
     def write(rest: Snapshot) -> list[Fragment]:
         mine = WriteFragment(replace(task, snapshot=rest), notes)

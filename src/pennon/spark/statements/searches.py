@@ -1,7 +1,8 @@
 """Table functions over Lance tables by name: searches of vectors and texts, changes, and listings.
 
 ``lance_vector_search('lake.items', array(0.1, 0.2), 5)`` and the like, with lance-spark's names and arguments:
-``VECTOR_SEARCH``, ``SEARCH`` and ``HYBRID_SEARCH`` are the same functions.
+``VECTOR_SEARCH`` and ``HYBRID_SEARCH`` are the same functions.  ``SEARCH`` is one of texts, too, and of vectors where the
+table has a column of embeddings.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import sqlglot
 from sqlglot import exp
 
 from pennon.errors import ArgumentError
+from pennon.ops.embed.search import SearchRequest, plan_search
 from pennon.scan.plan.query import ScanOptions, parse_predicate
 from pennon.scan.plan.row_search import TextSearch
 from pennon.scan.plan.vector_query import VectorSearch, vector_search
-from pennon.scan.search.fusion import Fusion
+from pennon.scan.search.fusion import CONSTANT, Fusion
 from pennon.spark.frames.changes import change_frame
 from pennon.spark.frames.found import found_frame
 from pennon.spark.frames.search import only_vectors
@@ -236,6 +238,33 @@ def _hybrid(call: TableCall) -> DataFrame:
     return _searched(call, snapshot, search)
 
 
+def _any(call: TableCall) -> DataFrame:
+    """Search texts, vectors or both: what `LanceTable.search` does."""
+    given, snapshot = call.given, call.snapshot
+    columns = given.get("columns")
+    names = None if columns in (None, ["*"]) else [name for name in columns if name != "_rowid"]
+    request = SearchRequest(
+        query=call.needs("query"),
+        k=given.get("num_results", _DEFAULT_ROWS),
+        mode=given.get("mode", "auto"),
+        column=given.get("vector_column"),
+        text_columns=given.get("search_columns"),
+        columns=names,
+        filter=given.get("filter"),
+        prefilter=bool(given.get("prefilter", True)),
+        offset=given.get("offset", 0),
+        candidates=given.get("candidates"),
+        constant=given.get("rrf_k", CONSTANT),
+        with_row_id=bool(given.get("with_row_id")) or (columns is not None and "_rowid" in columns),
+        fast_search=bool(given.get("fast_search", False)),
+        nprobes=given.get("nprobes"),
+        refine_factor=given.get("refine_factor"),
+        ef=given.get("ef"),
+    )
+    plan = plan_search(snapshot, request)
+    return found_frame(call.spark, snapshot, replace(plan.options, blobs_as_bytes=True))
+
+
 def _vector_search(call: TableCall, snapshot: Snapshot) -> VectorSearch:
     given = call.given
     column = given.get("vector_column") or only_vectors(snapshot)
@@ -321,6 +350,13 @@ def _history(call: TableCall) -> DataFrame:
 
 _VECTORS: Final = TableFunction(_vectors, ("query_vector", "num_results"), (*_VECTOR, *_COMMON))
 _TEXTS: Final = TableFunction(_texts, ("query", "num_results"), (*_TEXT, *_COMMON, "prefilter"))
+_ANY: Final = TableFunction(
+    _any,
+    ("query", "num_results"),
+    (
+        *_TEXT, *_COMMON, "mode", "vector_column", "prefilter", "candidates", "rrf_k", "nprobes", "ef", "refine_factor",
+    ),
+)  # fmt: skip
 _HYBRID: Final = TableFunction(
     _hybrid,
     ("query_vector", "query", "num_results"),
@@ -330,7 +366,8 @@ FUNCTIONS: Final[Mapping[str, TableFunction]] = {
     "lance_vector_search": _VECTORS,
     "vector_search": _VECTORS,
     "lance_text_search": _TEXTS,
-    "search": _TEXTS,
+    "lance_search": _ANY,
+    "search": _ANY,
     "lance_hybrid_search": _HYBRID,
     "hybrid_search": _HYBRID,
     "lance_changes": TableFunction(_changes, ("begin", "end"), ("columns", "net")),

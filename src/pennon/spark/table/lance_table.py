@@ -33,6 +33,7 @@ from pennon.spark.source.scan_task import open_snapshot
 from pennon.spark.table.builder import LanceTableBuilder
 from pennon.spark.table.column_methods import ColumnMethods
 from pennon.spark.table.delta_methods import DeltaMethods
+from pennon.spark.table.embedding_methods import EmbeddingMethods
 from pennon.spark.table.functions import write
 from pennon.spark.table.index_methods import IndexMethods
 from pennon.spark.table.merge_builder import count_frame
@@ -54,6 +55,7 @@ class LanceTable(
     RowMethods,
     SearchMethods,
     ColumnMethods,
+    EmbeddingMethods,
     IndexMethods,
     UpkeepMethods,
     RefMethods,

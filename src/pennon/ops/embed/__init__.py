@@ -1,0 +1,1 @@
+"""Embeddings: columns of vectors that a model makes of another column, kept up to date, and searched by text."""

@@ -1,0 +1,1 @@
+"""Embeddings: models, fingerprints, notes."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from pennon.training.batches import BatchIterator as BatchIterator
 from pennon.training.batches import Batches as Batches
+from pennon.training.batches import Share as Share
 from pennon.training.batches import batches as batches
 from pennon.training.mixture import Mixture as Mixture
 from pennon.training.order import Order as Order
 
-__all__ = ["BatchIterator", "Batches", "Mixture", "Order", "batches"]
+__all__ = ["BatchIterator", "Batches", "Mixture", "Order", "Share", "batches"]

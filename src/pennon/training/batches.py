@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +13,11 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import PoolSpec, map_in_order
 from pennon.core.units import KIB
-from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import ArgumentError
 from pennon.training.mixture import Mixture, parts_of
-from pennon.training.order import Order
+from pennon.training.order import Order, order_key
 from pennon.training.state import LoaderState
-from pennon.training.table_rows import Columns, TableRows, open_tables
+from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
 
 T = TypeVar("T")
 
@@ -28,8 +25,6 @@ _BLOCK_BYTES: Final = 64 * KIB
 """Of a remote store, a block has about this size: reading it takes hardly longer than waiting for it."""
 _LEAST_BLOCKS: Final = 16
 """A batch of a remote store mixes so many blocks at least."""
-
-Tables = str | os.PathLike[str] | LanceDataset | Sequence[str | os.PathLike[str] | LanceDataset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,6 @@ class Batches:
     ) -> None:
         """Open the tables and pin their versions; see `batches` for the arguments."""
         _check_counts(batch_size, rank, world_size, prefetch)
-        _check_seed(seed)
         self._sources = tuple(
             TableRows(each, columns, filter) for each in open_tables(tables, version, storage_options)
         )
@@ -104,6 +98,7 @@ class Batches:
         self._mixture = _mixture(self._sources, parts, seed, shuffle, block_rows, window_blocks)
         self._epoch = 0
         self._position = 0
+        self._is_own_position = False
         self._progress: int | None = None
 
     # the order
@@ -193,6 +188,7 @@ class Batches:
         1
         """
         self._epoch, self._position, self._progress = epoch, position, None
+        self._is_own_position = False
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """Return the place in the epoch, as a dict of numbers that JSON can hold.
@@ -267,6 +263,7 @@ class Batches:
             sources, loaded.parts, loaded.seed, loaded.shuffle, loaded.block_rows, loaded.window_blocks
         )
         self.move_to(loaded.epoch, loaded.position)
+        self._is_own_position = loaded.workers > 1
 
     # reading
 
@@ -281,16 +278,15 @@ class Batches:
         >>> list(pennon.training.Batches(uri, batch_size=5).iterate(len))
         [5, 5]
         """
-        ranges = self._ranges()
         make: Callable[[tuple[int, int]], T] = partial(self._read, self._epoch, convert)
-        return BatchIterator(self, ranges, make)
+        return BatchIterator(self, self.starts(), make)
 
     def take_share(self, share: Share) -> None:
         """Yield another share of the batches from now on.
 
         >>> _ = pennon.write_dataset(pa.table({"id": range(8)}), uri)
         >>> batches = pennon.training.Batches(uri, batch_size=4, shuffle=False)
-        >>> batches.take_share(replace(batches.share, rank=1, world_size=2))
+        >>> batches.take_share(pennon.training.Share(rank=1, world_size=2))
         >>> [batch["id"].to_pylist() for batch in batches]
         [[2, 3], [6, 7]]
         """
@@ -311,14 +307,202 @@ class Batches:
     def _read(self, epoch: int, convert: Callable[[pa.RecordBatch], T], batch: tuple[int, int]) -> T:
         return convert(self.read(epoch, *self.share.of(*batch)))
 
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield the positions of this worker's batches, from its own position on."""
-        size, stride = self.batch_size, self.batch_size * self.share.workers
-        start = self._first_position()
-        self._progress = start
-        while start < self.rows and (start + size <= self.rows or not self.drop_last):
-            yield start, min(start + size, self.rows)
-            start += stride
+    def starts(self) -> range:
+        """Return the position of each batch that this worker yields from now on."""
+        first = self._position
+        if not self._is_own_position:
+            first += self.share.worker * self.batch_size
+        end = self.rows - self.batch_size + 1 if self.drop_last else self.rows
+        return range(first, max(end, first), self.batch_size * self.share.workers)
 
-    def _first_position(self) -> int:
-        return self._position
+    def note_progress(self, position: int) -> None:
+        """Note the position of the next batch of the newest iterator."""
+        self._progress = position
+
+
+class BatchIterator(Iterator[T]):
+    """An iterator of batches that reads ahead on threads.  `Batches.state_dict` counts what it has returned.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+    >>> with iter(pennon.training.Batches(uri, batch_size=5)) as batches:
+    ...     len(next(batches))
+    5
+    """
+
+    def __init__(self, batches: Batches, starts: range, make: Callable[[tuple[int, int]], T]) -> None:
+        self._batches = batches
+        self._starts = starts
+        self._returned = 0
+        size, rows = batches.batch_size, batches.rows
+        ranges = ((start, min(start + size, rows)) for start in starts)
+        self._made = _made_ahead(make, ranges, batches.prefetch)
+        batches.note_progress(starts.start)
+
+    def __iter__(self) -> Self:
+        """Return the iterator itself."""
+        return self
+
+    def __next__(self) -> T:
+        """Return the next batch."""
+        made = next(self._made)
+        self._returned += 1
+        self._batches.note_progress(self._starts.start + self._returned * self._starts.step)
+        return made
+
+    def __enter__(self) -> Self:
+        """Return the iterator; at the end of the block it is closed."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the iterator."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the batches that were read ahead.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> iter(pennon.training.Batches(uri, batch_size=5)).close()
+        """
+        self._made.close()
+
+
+def batches(
+    tables: Tables,
+    *,
+    columns: Columns = None,
+    filter: str | None = None,
+    batch_size: int = 256,
+    seed: int = 0,
+    shuffle: bool = True,
+    rank: int = 0,
+    world_size: int = 1,
+    drop_last: bool = True,
+    weights: Sequence[float] | None = None,
+    block_rows: int | None = None,
+    window_blocks: int = 1,
+    prefetch: int = 2,
+    version: int | str | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> Batches:
+    """Return the batches of a table in a shuffled order, as Arrow record batches.
+
+    ``tables``: a path, a URI or a `LanceDataset`; several are mixed by ``weights`` (by their rows without).
+    ``columns``: names, or a mapping from new names to SQL expressions.  ``filter``: SQL; an index answers it, if there is one.
+    ``batch_size``: rows of a *global* batch, which is divided over the ranks: so batch k holds the same rows
+    whatever ``world_size`` is.  ``drop_last``: leave out the last rows, if they make no whole batch; else each rank
+    gets its share of them, which may be empty.  ``block_rows``, ``window_blocks``: see `Order`; by default 1 for a local
+    table, and blocks of about 64 KiB for a remote one.  ``prefetch``: batches read ahead, each by a thread; 0: none.
+    ``version``: a number or tag; the newest by default.
+
+    Raises ArgumentError for arguments that do not fit, NotFoundError if there is no such table.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+    >>> [batch.num_rows for batch in pennon.training.batches(uri, batch_size=4, drop_last=False)]
+    [4, 4, 2]
+    """
+    return Batches(
+        tables,
+        columns=columns,
+        filter=filter,
+        batch_size=batch_size,
+        seed=seed,
+        shuffle=shuffle,
+        rank=rank,
+        world_size=world_size,
+        drop_last=drop_last,
+        weights=weights,
+        block_rows=block_rows,
+        window_blocks=window_blocks,
+        prefetch=prefetch,
+        version=version,
+        storage_options=storage_options,
+    )
+
+
+def _made_ahead(
+    make: Callable[[tuple[int, int]], T], ranges: Iterator[tuple[int, int]], prefetch: int
+) -> Generator[T, None, None]:
+    """Yield what is made of each range, in order; ``prefetch`` threads are ahead of the reader."""
+    if not prefetch:
+        yield from map(make, ranges)
+        return
+    threads = PoolSpec("training", prefetch)
+    yield from map_in_order(make, ranges, lambda _: 1, prefetch + 1, threads)
+
+
+def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def _mixture(
+    sources: Sequence[TableRows],
+    parts: tuple[int, ...],
+    seed: int,
+    shuffle: bool,
+    block_rows: int,
+    window_blocks: int,
+) -> Mixture:
+    """Return the mixture of the tables; the seed of the second and later ones is derived from the first's."""
+    orders = [
+        Order(
+            source.count,
+            order_key(seed, number) if number else seed,
+            shuffle,
+            block_rows,
+            window_blocks,
+        )
+        for number, source in enumerate(sources)
+    ]
+    return Mixture(tuple(orders), parts)
+
+
+def _mixed(sources: Sequence[TableRows], tables: Int64Array, rows: Int64Array) -> pa.RecordBatch:
+    """Return rows of several tables in the order asked."""
+    taken = [source.take(rows[tables == number]) for number, source in enumerate(sources)]
+    together = pa.concat_batches(taken)
+    places = np.empty(len(rows), np.int64)
+    places[np.argsort(tables, kind="stable")] = np.arange(len(rows))
+    return together.take(pa.array(places))
+
+
+def _default_block_rows(sources: Sequence[TableRows], batch_size: int) -> int:
+    """Return 1 if all tables are local, else rows of about 64 KiB, of which a batch has 16 at least."""
+    if not any(source.dataset.snapshot.is_remote for source in sources):
+        return 1
+    row_bytes = max(source.about_row_bytes for source in sources)
+    return max(min(_BLOCK_BYTES // max(row_bytes, 1), batch_size // _LEAST_BLOCKS), 1)
+
+
+def _check_counts(batch_size: int, rank: int, world_size: int, prefetch: int) -> None:
+    for name, number, least in (
+        ("batch_size", batch_size, 1),
+        ("world_size", world_size, 1),
+        ("rank", rank, 0),
+        ("prefetch", prefetch, 0),
+    ):
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            message = f"{name} must be a whole number from {least} on, not {number!r}"
+            raise ArgumentError(message)
+    if rank >= world_size:
+        message = f"rank must be below world_size ({world_size}), not {rank}"
+        raise ArgumentError(message)
+    if batch_size < world_size:
+        message = (
+            f"batch_size ({batch_size}) counts the rows of all ranks together; it must be at least "
+            f"world_size ({world_size})"
+        )
+        raise ArgumentError(message)
+
+
+def _check_schemas(sources: Sequence[TableRows]) -> None:
+    if not sources:
+        message = "no table is given; give at least one"
+        raise ArgumentError(message)
+    first = sources[0].schema
+    for source in sources[1:]:
+        if not source.schema.equals(first):
+            message = (
+                f"tables that are mixed must have the same columns: {source.dataset.uri} has {source.schema.names}, "
+                f"{sources[0].dataset.uri} has {first.names}, or their types differ; choose columns="
+            )
+            raise ArgumentError(message)

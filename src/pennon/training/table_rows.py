@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,12 @@ from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.open import dataset as open_dataset
 from pennon.errors import ArgumentError, OutOfRangeError, TooLargeError
 from pennon.index.row_set import NONE, RowSet
-from pennon.scan.plan.take_plan import plan_take
+from pennon.scan.plan.take_plan import TakePlan, plan_take
+from pennon.scan.read.columns import UInt64Array
 from pennon.scan.run.take import take_addresses, take_offsets
 
 Columns = Sequence[str] | Mapping[str, str] | None
+Tables = str | os.PathLike[str] | LanceDataset | Sequence[str | os.PathLike[str] | LanceDataset]
 
 
 class TableRows:
@@ -35,9 +36,8 @@ class TableRows:
         self.filter = filter
         self._columns = check_columns(columns)
         self._plan()
-        self._chosen = None if filter is None else _ChosenRows.of(_matching(dataset, filter))
-        rows = dataset.count_rows() if self._chosen is None else self._chosen.count
-        self.count = rows
+        self._chosen = None if filter is None else _ChosenRows(_matching(dataset, filter))
+        self.count = dataset.count_rows() if self._chosen is None else self._chosen.count
 
     def at_version(self, version: int) -> TableRows:
         """Return the rows of another version, or this object if it is of that version."""
@@ -76,7 +76,7 @@ class TableRows:
             message = f"{len(numbers)} rows are too large for one batch; choose a smaller batch_size"
             raise TooLargeError(message) from error
 
-    def _plan(self):  # type: ignore[no-untyped-def]
+    def _plan(self) -> TakePlan:
         return plan_take(self.dataset.snapshot, self._columns, blobs_as_bytes=True)
 
 
@@ -87,15 +87,41 @@ class _ChosenRows:
         self._lasts = rows.lasts
         self._ends = np.cumsum((rows.lasts - rows.starts).astype(np.int64) + 1)
 
-    of = classmethod(lambda cls, rows: cls(rows))
-
     @property
     def count(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
-    def addresses(self, numbers: Int64Array):  # type: ignore[no-untyped-def]
+    def addresses(self, numbers: Int64Array) -> UInt64Array:
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= self.count):
             message = f"row {int(numbers.max())} is asked for, but the filter keeps {self.count} rows"
             raise OutOfRangeError(message)
         at = self._ends.searchsorted(numbers, side="right")
-        return self._lasts[at] - (self._ends[at] - 1 - numbers).astype(np.uint64)
+        found: UInt64Array = self._lasts[at] - (self._ends[at] - 1 - numbers).astype(np.uint64)
+        return found
+
+
+def open_tables(
+    tables: Tables, version: int | str | None, storage_options: dict[str, str] | None
+) -> list[LanceDataset]:
+    """Return the datasets of paths, URIs and datasets.  Raises ArgumentError for anything else."""
+    listed = [tables] if isinstance(tables, (str, os.PathLike, LanceDataset)) else list(tables)
+    opened = []
+    for table in listed:
+        if isinstance(table, LanceDataset):
+            opened.append(table if version is None else table.checkout_version(version))
+        elif isinstance(table, (str, os.PathLike)):
+            opened.append(open_dataset(table, version, storage_options=storage_options))
+        else:
+            message = f"a table is a path, a URI or a LanceDataset, not {type(table).__name__}"
+            raise ArgumentError(message)
+    return opened
+
+
+def _matching(dataset: LanceDataset, filter: str) -> RowSet:
+    """Return the addresses of the rows that satisfy a filter."""
+    scanner = dataset.scanner(columns=[], filter=filter, with_row_address=True)
+    found = [
+        RowSet.of(batch.column("_rowaddr").to_numpy(zero_copy_only=False).astype(np.uint64))
+        for batch in scanner.to_batches()
+    ]
+    return NONE.union(*found)

@@ -65,8 +65,7 @@ def _is_fixed(data_type: pa.DataType) -> bool:
         pat.is_integer(data_type)
         or pat.is_floating(data_type)
         or pat.is_boolean(data_type)
-        or pat.is_temporal(data_type)
-        and not pat.is_interval(data_type)
+        or (pat.is_temporal(data_type) and not pat.is_interval(data_type))
         or getattr(data_type, "extension_name", None) == _BFLOAT16
     )
 
@@ -104,12 +103,15 @@ def _numbers(array: pa.Array[Any], name: str) -> torch.Tensor:
     if is_bfloat16:
         absent = array.is_null() if array.null_count else None
         array = array.storage
-        bits = pa.Array.from_buffers(pa.int16(), len(array), [None, array.buffers()[1]], 0, array.offset)
+        bits = pa.Array.from_buffers(
+            pa.int16(), len(array), [None, array.buffers()[1]], 0, array.offset
+        )
         tensor = _shared(bits).view(torch.bfloat16)
     else:
         absent = array.is_null() if array.null_count else None
-        array = _as_numbers(array)
-        tensor = _shared(array)
+        is_boolean = pat.is_boolean(array.type)
+        tensor = _shared(_as_numbers(array))
+        tensor = tensor.view(torch.bool) if is_boolean else tensor
     if absent is not None:
         _check_nullable(tensor, name)
         tensor = tensor.clone()
@@ -120,7 +122,7 @@ def _numbers(array: pa.Array[Any], name: str) -> torch.Tensor:
 def _as_numbers(array: pa.Array[Any]) -> pa.Array[Any]:
     """Return the numbers that stand for dates, times and durations, other arrays as they are; none is NULL."""
     if pat.is_boolean(array.type):
-        array = array.fill_null(False) if array.null_count else array
+        array = array.fill_null(fill_value=False) if array.null_count else array
         return array.cast(pa.uint8())
     data_type = array.type
     if pat.is_temporal(data_type):
@@ -154,7 +156,9 @@ def _lists(array: pa.Array[Any], name: str) -> list[torch.Tensor | None]:
 
 def _row(row: list[Any], name: str) -> torch.Tensor:
     if any(value is None for value in row):
-        message = f"a list of the column {name!r} holds NULL, which no tensor can; filter or replace it"
+        message = (
+            f"a list of the column {name!r} holds NULL, which no tensor can; filter or replace it"
+        )
         raise ArgumentError(message)
     return torch.tensor(row)
 

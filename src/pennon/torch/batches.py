@@ -13,8 +13,8 @@ import torch.utils.data
 
 from pennon.errors import ArgumentError
 from pennon.torch.tensors import to_tensors as default_to_tensors
-from pennon.training.batches import Batches, Tables
-from pennon.training.table_rows import Columns
+from pennon.training.batches import Batches
+from pennon.training.table_rows import Columns, Tables
 
 
 class LanceBatches(torch.utils.data.IterableDataset[Any]):

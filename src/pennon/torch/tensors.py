@@ -60,7 +60,8 @@ def _column(array: pa.Array, field: pa.Field, name: str) -> Any:
         return _vectors(array, name)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return [
-            None if not row.is_valid else _column(row.values, kind.value_field, name) for row in array
+            None if not row.is_valid else _column(row.values, kind.value_field, name)
+            for row in array
         ]
     if pa.types.is_struct(kind):
         _refuse_nulls(array, name)

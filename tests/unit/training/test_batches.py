@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ def flat(found: Any) -> list[int]:
     return [each for batch in ids_of(found) for each in batch]
 
 
-def global_ids(uri: str, world_size: int, workers: int, state: Any = None, **options: Any) -> list[list[int]]:
+def global_ids(
+    uri: str, world_size: int, workers: int, state: Any = None, **options: Any
+) -> list[list[int]]:
     """Return the global batches that ranks and workers yield together, as a DataLoader of each rank does."""
     ranks = []
     for rank in range(world_size):
@@ -74,7 +77,9 @@ def in_turns(iterators: list[Iterator[Any]]) -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize("drop_last", [True, False])
-def test_global_batches_are_equal_for_all_world_sizes_and_workers(uri: str, *, drop_last: bool) -> None:
+def test_global_batches_are_equal_for_all_world_sizes_and_workers(
+    uri: str, *, drop_last: bool
+) -> None:
     options = {"batch_size": 64, "seed": 3, "drop_last": drop_last, "prefetch": 0}
     expected = ids_of(batches(uri, **options))
     assert sum(map(len, expected)) == (ROWS // 64 * 64 if drop_last else ROWS)
@@ -158,7 +163,9 @@ def test_deleted_rows_are_not_in_batches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("indexed", [False, True])
-def test_filter_keeps_the_rows_that_satisfy_it(tmp_path: Path, *, stable: bool, indexed: bool) -> None:
+def test_filter_keeps_the_rows_that_satisfy_it(
+    tmp_path: Path, *, stable: bool, indexed: bool
+) -> None:
     uri = str(tmp_path / "t")
     ds = pennon.write_dataset(
         table(0, 900), uri, max_rows_per_file=200, enable_stable_row_ids=stable
@@ -194,16 +201,9 @@ def test_state_of_a_version_that_was_cleaned_up_is_refused(tmp_path: Path) -> No
     pennon.write_dataset(table(0, 100), uri)
     state = batches(uri).state_dict()
     ds = pennon.write_dataset(table(100, 200), uri, mode="overwrite")
-    ds.cleanup_old_versions(older_than=pennon_now())
+    ds.cleanup_old_versions(older_than=timedelta(0))
     with pytest.raises(NotFoundError, match="version"):
         batches(uri).load_state_dict(state)
-
-
-def pennon_now() -> Any:
-    """Return no time at all: every version but the newest is older."""
-    from datetime import timedelta  # noqa: PLC0415
-
-    return timedelta(0)
 
 
 def test_branch_is_read_and_resumed_at_its_version(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_expressions_are_columns_of_batches(uri: str) -> None:
 def test_batches_pickle_with_their_version_and_place(uri: str) -> None:
     loader = batches(uri, filter="id > 100", batch_size=100)
     loader.set_epoch(3)
-    assert flat(pickle.loads(pickle.dumps(loader))) == flat(loader)  # noqa: S301 - made here
+    assert flat(pickle.loads(pickle.dumps(loader))) == flat(loader)
 
 
 def test_iterator_goes_on_in_a_forked_child(uri: str) -> None:
@@ -294,7 +294,9 @@ def test_large_blocks_and_windows_read_each_row_once(uri: str) -> None:
         ({"window_blocks": 0}, "window_blocks must be"),
     ],
 )
-def test_argument_that_does_not_fit_is_refused(uri: str, options: dict[str, Any], words: str) -> None:
+def test_argument_that_does_not_fit_is_refused(
+    uri: str, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ArgumentError, match=words):
         batches(uri, **options)
 

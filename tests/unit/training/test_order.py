@@ -20,9 +20,7 @@ SHAPES = [(1, 1), (4, 1), (7, 3), (64, 5), (1000, 2), (3, 10_000)]
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 10, 63, 64, 65, 1000, 4097])
 @pytest.mark.parametrize(("block_rows", "window_blocks"), SHAPES)
-def test_order_reads_each_row_once_an_epoch(
-    rows: int, block_rows: int, window_blocks: int
-) -> None:
+def test_order_reads_each_row_once_an_epoch(rows: int, block_rows: int, window_blocks: int) -> None:
     for epoch in range(3):
         order = Order(rows, 5, block_rows=block_rows, window_blocks=window_blocks)
         found = order.rows_at(epoch, 0, rows)

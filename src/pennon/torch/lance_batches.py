@@ -12,12 +12,12 @@ from typing import Any
 import torch.distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pennon.torch.tensors import to_tensors
+from pennon.torch.tensors import to_tensors as default_to_tensors
 from pennon.training import Batches
 from pennon.training.table_rows import Columns, Tables
 
 
-class LanceBatches(IterableDataset):  # type: ignore[misc] - torch is not there when types are checked
+class LanceBatches(IterableDataset[Any]):
     """Batches of tensors in a shuffled order, for any number of ranks and workers.
 
     Each item is a whole batch, a dict of tensors and lists (`to_tensors`): give the DataLoader ``batch_size=None``.
@@ -43,7 +43,7 @@ class LanceBatches(IterableDataset):  # type: ignore[misc] - torch is not there 
         world_size: int | None = None,
         drop_last: bool = True,
         weights: Sequence[float] | None = None,
-        to_tensor: Callable[[Any], Any] | None = None,
+        to_tensors: Callable[[Any], Any] | None = None,
         collate: Callable[[Any], Any] | None = None,
         block_rows: int | None = None,
         window_blocks: int = 1,
@@ -54,7 +54,7 @@ class LanceBatches(IterableDataset):  # type: ignore[misc] - torch is not there 
         """Open the tables and pin their versions; the arguments of `pennon.training.batches`, and these.
 
         ``rank``, ``world_size``: by default those of ``torch.distributed``, or of torchrun's variables RANK and
-        WORLD_SIZE, or one process.  ``to_tensor``: a function of a `pyarrow.RecordBatch`, in place of `to_tensors`.
+        WORLD_SIZE, or one process.  ``to_tensors``: a function of a `pyarrow.RecordBatch`, in place of `pennon.torch.to_tensors`.
         ``collate``: a function of what that returns.  Both run on the threads that read ahead.
         """
         super().__init__()
@@ -76,7 +76,7 @@ class LanceBatches(IterableDataset):  # type: ignore[misc] - torch is not there 
             version=version,
             storage_options=storage_options,
         )
-        self._convert = _Conversion(to_tensor or to_tensors, collate)
+        self._convert = _Conversion(to_tensors or default_to_tensors, collate)
         self._start = _SharedStart()
         self._is_resumed_here = False
 
@@ -166,12 +166,12 @@ class _Conversion:
     """The functions that make an item of an Arrow batch; it pickles if they do."""
 
     def __init__(
-        self, to_tensor: Callable[[Any], Any], collate: Callable[[Any], Any] | None
+        self, to_tensors: Callable[[Any], Any], collate: Callable[[Any], Any] | None
     ) -> None:
-        self._to_tensor, self._collate = to_tensor, collate
+        self._to_tensors, self._collate = to_tensors, collate
 
     def __call__(self, batch: Any) -> Any:
-        made = self._to_tensor(batch)
+        made = self._to_tensors(batch)
         return made if self._collate is None else self._collate(made)
 
 

@@ -8,11 +8,10 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-import torch
 from torch.utils.data import Dataset, default_collate
 
 from pennon.errors import ArgumentError, OutOfRangeError
-from pennon.torch.tensors import to_tensors
+from pennon.torch.tensors import to_tensors as default_to_tensors
 from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
 
 
@@ -46,7 +45,7 @@ class RowList(Sequence[Any]):
         return _row(self.columns, number)
 
 
-class LanceRows(Dataset):  # type: ignore[misc] - torch is not there when types are checked
+class LanceRows(Dataset[Any]):
     """The rows of a table, or those that satisfy a filter, by their number.
 
     Any sampler of torch chooses them; ``collate_fn=pennon.torch.collate`` makes no copy of what a batch's one
@@ -67,21 +66,21 @@ class LanceRows(Dataset):  # type: ignore[misc] - torch is not there when types 
         *,
         columns: Columns = None,
         filter: str | None = None,
-        to_tensor: Callable[[pa.RecordBatch], Any] | None = None,
+        to_tensors: Callable[[pa.RecordBatch], Any] | None = None,
         version: int | str | None = None,
         storage_options: dict[str, str] | None = None,
     ) -> None:
         """Open the table and pin its version.
 
         ``columns``: names, or a mapping from new names to SQL expressions.  ``filter``: SQL; its rows are found
-        once, by an index if there is one.  ``to_tensor``: a function of a `pyarrow.RecordBatch`, in place of `to_tensors`.
+        once, by an index if there is one.  ``to_tensors``: a function of a `pyarrow.RecordBatch`, in place of `pennon.torch.to_tensors`.
         """
         opened = open_tables(table, version, storage_options)
         if len(opened) != 1:
             message = f"LanceRows reads one table, not {len(opened)}; LanceBatches mixes several"
             raise ArgumentError(message)
         self._source = TableRows(opened[0], columns, filter)
-        self._to_tensor = to_tensor or to_tensors
+        self._to_tensors = to_tensors or default_to_tensors
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -99,7 +98,7 @@ class LanceRows(Dataset):  # type: ignore[misc] - torch is not there when types 
             batch = self._source.take(wanted)
         except OutOfRangeError as error:
             raise IndexError(str(error)) from None
-        return RowList(self._to_tensor(batch), len(wanted))
+        return RowList(self._to_tensors(batch), len(wanted))
 
 
 def collate(rows: Any) -> Any:
@@ -115,6 +114,4 @@ def _row(columns: Any, number: int) -> Any:
     """Return one row of columns: tensors, lists, and dicts of them."""
     if isinstance(columns, dict):
         return {name: _row(column, number) for name, column in columns.items()}
-    if isinstance(columns, torch.Tensor):
-        return columns[number]
     return columns[number]

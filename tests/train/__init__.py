@@ -1,1 +1,1 @@
-"""Tests of pennon.torch, which run in an environment with PyTorch: ``make train``, tests/slow entry test_training.py."""
+"""Tests of pennon.torch; they are skipped where PyTorch is not installed (`make train` installs it)."""

@@ -126,6 +126,8 @@ _MODULES = (
     "sampler",
     "schema",
     "spark",
+    "torch",
+    "training",
     "udf",
     "util",
     "vector",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 _EXTRAS: Final = {
+    "torch",
+    "training",
     "datafusion": "sql",
     "lance_namespace": "namespace",
     "pandas": "pandas",

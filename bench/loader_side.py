@@ -29,6 +29,9 @@ BUFFER_BYTES: Final = 256 << 20
 class LoaderSide(Side):
     """Opens a loader of a task, and reads it: ``folder``, ``workers``, ``batch_size``, ``kind``, ``row_bytes``."""
 
+    def __init__(self) -> None:
+        self.opened: dict[Any, Any] = {}
+
     def open(self, task: Task) -> Any:
         """Return an iterable of batches, one epoch at each iteration."""
         raise NotImplementedError
@@ -41,8 +44,14 @@ class LoaderSide(Side):
         return len(values)
 
     def prepare_rate(self, task: Task) -> Works:
-        """Read batches for ``seconds``; what is found is samples a second, and seconds to the first batch."""
-        loader = self.open(task)
+        """Read batches for ``seconds``; what is found is samples a second, and seconds to the first batch.
+
+        Later tasks of the same loader find its workers running.
+        """
+        key = (task.get("uri"), task.get("folder"), task["workers"])
+        if key not in self.opened:
+            self.opened = {key: self.open(task)}
+        loader = self.opened[key]
         return [lambda: self._rate(loader, task["seconds"])]
 
     def prepare_read(self, task: Task) -> Works:
@@ -179,6 +188,7 @@ class MosaicSide(LoaderSide):
     """MosaicML Streaming: shards in MDS on the local disk, shuffled by py1e, its default."""
 
     def __init__(self) -> None:
+        super().__init__()
         stand_in_for("torchvision.datasets", "VisionDataset")
         stand_in_for("torchvision.transforms.functional", "to_tensor")
         stand_in_for("transformers.feature_extraction_utils", "BatchFeature")

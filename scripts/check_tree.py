@@ -23,6 +23,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "file": ("core",),
     "index": (),
     "table": ("core",),
+    "training": (),
 }
 """The rooms that have kernels, and the rooms whose kernels each of them may use beside its own."""
 LATE_IMPORTS = 70

@@ -1,0 +1,508 @@
+"""Batches of rows in a shuffled order, as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import PoolSpec, map_in_order
+from pennon.core.units import KIB
+from pennon.errors import ArgumentError
+from pennon.training.mixture import Mixture, parts_of
+from pennon.training.order import Order, order_key
+from pennon.training.state import LoaderState
+from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
+
+T = TypeVar("T")
+
+_BLOCK_BYTES: Final = 64 * KIB
+"""Of a remote store, a block has about this size: reading it takes hardly longer than waiting for it."""
+_LEAST_BLOCKS: Final = 16
+"""A batch of a remote store mixes so many blocks at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of the batches that one reader yields.
+
+    Rank ``rank`` of ``world_size`` has that part of the rows of each batch; worker ``worker`` of ``workers``
+    has every ``workers``-th batch.
+    """
+
+    rank: int = 0
+    world_size: int = 1
+    worker: int = 0
+    workers: int = 1
+
+    def of(self, start: int, end: int) -> tuple[int, int]:
+        """Return the positions of a batch ``start <= position < end`` that this rank has: shares differ by one row at most."""
+        rows = end - start
+        return (
+            start + rows * self.rank // self.world_size,
+            start + rows * (self.rank + 1) // self.world_size,
+        )
+
+
+class Batches:
+    """The batches of tables, epoch by epoch; an iterable of `pyarrow.RecordBatch`.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+    >>> batches = pennon.training.Batches(uri, batch_size=5, shuffle=False)
+    >>> [batch["id"].to_pylist() for batch in batches]
+    [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        columns: Columns = None,
+        filter: str | None = None,
+        batch_size: int = 256,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_last: bool = True,
+        weights: Sequence[float] | None = None,
+        block_rows: int | None = None,
+        window_blocks: int = 1,
+        prefetch: int = 2,
+        version: int | str | None = None,
+        storage_options: dict[str, str] | None = None,
+    ) -> None:
+        """Open the tables and pin their versions; see `batches` for the arguments."""
+        _check_counts(batch_size, rank, world_size, prefetch)
+        self._sources = tuple(
+            TableRows(each, columns, filter) for each in open_tables(tables, version, storage_options)
+        )
+        _check_schemas(self._sources)
+        if weights is not None and len(weights) != len(self._sources):
+            message = f"{len(weights)} weights are given for {len(self._sources)} tables"
+            raise ArgumentError(message)
+        given = weights if weights is not None else [source.count for source in self._sources]
+        many = len(self._sources) > 1
+        if block_rows is None:
+            block_rows = _default_block_rows(self._sources, batch_size)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.prefetch = prefetch
+        self.share = Share(rank, world_size)
+        parts = parts_of(given) if many else (1,)
+        self._mixture = _mixture(self._sources, parts, seed, shuffle, block_rows, window_blocks)
+        self._epoch = 0
+        self._position = 0
+        self._is_own_position = False
+        self._progress: int | None = None
+
+    # the order
+
+    @property
+    def rows(self) -> int:
+        """Return the rows of an epoch, all ranks together.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri, filter="id > 5").rows
+        4
+        """
+        return self._mixture.rows
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Return the version of each table that is read, whatever other writers commit.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri).versions
+        (1,)
+        """
+        return tuple(source.dataset.version for source in self._sources)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the schema of the batches.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri).schema.names
+        ['id']
+        """
+        return self._sources[0].schema
+
+    def __len__(self) -> int:
+        """Return the number of batches of a whole epoch: the same for every rank."""
+        return self._batches_from(0)
+
+    def _batches_from(self, position: int) -> int:
+        rows = max(self.rows - position, 0)
+        return rows // self.batch_size if self.drop_last else -(-rows // self.batch_size)
+
+    # epochs and state
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch that the next iteration reads.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri).epoch
+        0
+        """
+        return self._epoch
+
+    @property
+    def position(self) -> int:
+        """Return the rows of the epoch that the next iteration leaves out, all ranks together.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri).position
+        0
+        """
+        return self._position
+
+    def set_epoch(self, epoch: int) -> None:
+        """Turn to an epoch: each has an order of its own.  The epoch that `load_state_dict` set goes on at its place.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> batches = pennon.training.Batches(uri)
+        >>> batches.set_epoch(3)
+        >>> batches.epoch
+        3
+        """
+        if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
+            message = f"an epoch is a whole number from 0 on, not {epoch!r}"
+            raise ArgumentError(message)
+        if epoch != self._epoch:
+            self.move_to(epoch, 0)
+
+    def move_to(self, epoch: int, position: int) -> None:
+        """Let the next iteration begin at a position, in rows, of an epoch.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> batches = pennon.training.Batches(uri, batch_size=5)
+        >>> batches.move_to(epoch=0, position=5)
+        >>> len(list(batches))
+        1
+        """
+        self._epoch, self._position, self._progress = epoch, position, None
+        self._is_own_position = False
+
+    def state_dict(self, batches: int | None = None) -> dict[str, Any]:
+        """Return the place in the epoch, as a dict of numbers that JSON can hold.
+
+        ``batches``: how many batches of this iteration are done.  Without it, the batches that the newest iterator
+        of this object has returned; give it where other processes iterate (workers of a DataLoader).
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> pennon.training.Batches(uri, batch_size=4).state_dict(batches=2)["position"]
+        8
+        """
+        if batches is None:
+            position = self._position if self._progress is None else self._progress
+        else:
+            if not isinstance(batches, int) or not 0 <= batches <= self._batches_from(self._position):
+                message = (
+                    f"{batches!r} batches cannot be done: {self._batches_from(self._position)} remain in the epoch"
+                )
+                raise ArgumentError(message)
+            position = self._position + batches * self.batch_size
+        first = self._mixture.orders[0]
+        return LoaderState(
+            self.versions,
+            tuple(source.count for source in self._sources),
+            self._mixture.parts,
+            first.seed,
+            first.shuffle,
+            first.block_rows,
+            first.window_blocks,
+            self._epoch,
+            min(position, self.rows) if self.share.workers == 1 else position,
+            self.share.worker if self.share.workers > 1 else -1,
+            self.share.workers if self.share.workers > 1 else 0,
+        ).as_json()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on at the place of a state, with its versions, seed and order; other ranks and batch sizes are welcome.
+
+        A table whose version differs is opened at the version of the state.  Raises ArgumentError if the state is
+        of other tables or another filter, NotFoundError if its version was cleaned up.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> state = pennon.training.Batches(uri, batch_size=4).state_dict(batches=1)
+        >>> resumed = pennon.training.Batches(uri, batch_size=3)
+        >>> resumed.load_state_dict(state)
+        >>> [len(batch) for batch in resumed]
+        [3, 3]
+        """
+        loaded = LoaderState.of_json(state)
+        if len(loaded.versions) != len(self._sources) or len(loaded.parts) != len(self._sources):
+            message = f"the state is of {len(loaded.versions)} tables, the loader reads {len(self._sources)}"
+            raise ArgumentError(message)
+        if min(loaded.epoch, loaded.position) < 0 or min(loaded.parts) < 1:
+            message = "the state's epoch and position must not be negative, nor its parts below 1"
+            raise ArgumentError(message)
+        if loaded.workers and (loaded.worker, loaded.workers) != (self.share.worker, self.share.workers):
+            message = (
+                f"the state is that of worker {loaded.worker} of {loaded.workers}; load it with as many workers, "
+                "or use state_dict(batches=...) of the main process, which any number of workers can load"
+            )
+            raise ArgumentError(message)
+        sources = tuple(
+            source.at_version(version)
+            for source, version in zip(self._sources, loaded.versions, strict=True)
+        )
+        counts = tuple(source.count for source in sources)
+        if counts != loaded.rows:
+            message = f"the state counts {list(loaded.rows)} rows, the tables have {list(counts)}; is the filter another?"
+            raise ArgumentError(message)
+        self._sources = sources
+        self._mixture = _mixture(
+            sources, loaded.parts, loaded.seed, loaded.shuffle, loaded.block_rows, loaded.window_blocks
+        )
+        self.move_to(loaded.epoch, loaded.position)
+        self._is_own_position = loaded.workers > 1
+
+    # reading
+
+    def __iter__(self) -> BatchIterator[pa.RecordBatch]:
+        """Return an iterator from the position on to the end of the epoch."""
+        return self.iterate(_unchanged)
+
+    def iterate(self, convert: Callable[[pa.RecordBatch], T]) -> BatchIterator[T]:
+        """Return an iterator of what ``convert`` makes of each batch; threads that read ahead call it.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> list(pennon.training.Batches(uri, batch_size=5).iterate(len))
+        [5, 5]
+        """
+        make: Callable[[tuple[int, int]], T] = partial(self._read, self._epoch, convert)
+        return BatchIterator(self, self.starts(), make)
+
+    def take_share(self, share: Share) -> None:
+        """Yield another share of the batches from now on.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(8)}), uri)
+        >>> batches = pennon.training.Batches(uri, batch_size=4, shuffle=False)
+        >>> batches.take_share(pennon.training.Share(rank=1, world_size=2))
+        >>> [batch["id"].to_pylist() for batch in batches]
+        [[2, 3], [6, 7]]
+        """
+        self.share = share
+
+    def read(self, epoch: int, start: int, end: int) -> pa.RecordBatch:
+        """Return the rows at positions ``start <= position < end`` of an epoch.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(8)}), uri)
+        >>> pennon.training.Batches(uri, shuffle=False).read(0, 2, 4)["id"].to_pylist()
+        [2, 3]
+        """
+        tables, rows = self._mixture.rows_at(epoch, start, end)
+        if len(self._sources) == 1:
+            return self._sources[0].take(rows)
+        return _mixed(self._sources, tables, rows)
+
+    def _read(self, epoch: int, convert: Callable[[pa.RecordBatch], T], batch: tuple[int, int]) -> T:
+        return convert(self.read(epoch, *self.share.of(*batch)))
+
+    def starts(self) -> range:
+        """Return the position of each batch that this worker yields from now on."""
+        first = self._position
+        if not self._is_own_position:
+            first += self.share.worker * self.batch_size
+        end = self.rows - self.batch_size + 1 if self.drop_last else self.rows
+        return range(first, max(end, first), self.batch_size * self.share.workers)
+
+    def note_progress(self, position: int) -> None:
+        """Note the position of the next batch of the newest iterator."""
+        self._progress = position
+
+
+class BatchIterator(Iterator[T]):
+    """An iterator of batches that reads ahead on threads.  `Batches.state_dict` counts what it has returned.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+    >>> with iter(pennon.training.Batches(uri, batch_size=5)) as batches:
+    ...     len(next(batches))
+    5
+    """
+
+    def __init__(self, batches: Batches, starts: range, make: Callable[[tuple[int, int]], T]) -> None:
+        self._batches = batches
+        self._starts = starts
+        self._returned = 0
+        size, rows = batches.batch_size, batches.rows
+        ranges = ((start, min(start + size, rows)) for start in starts)
+        self._made = _made_ahead(make, ranges, batches.prefetch)
+        batches.note_progress(starts.start)
+
+    def __iter__(self) -> Self:
+        """Return the iterator itself."""
+        return self
+
+    def __next__(self) -> T:
+        """Return the next batch."""
+        made = next(self._made)
+        self._returned += 1
+        self._batches.note_progress(self._starts.start + self._returned * self._starts.step)
+        return made
+
+    def __enter__(self) -> Self:
+        """Return the iterator; at the end of the block it is closed."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the iterator."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the batches that were read ahead.
+
+        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+        >>> iter(pennon.training.Batches(uri, batch_size=5)).close()
+        """
+        self._made.close()
+
+
+def batches(
+    tables: Tables,
+    *,
+    columns: Columns = None,
+    filter: str | None = None,
+    batch_size: int = 256,
+    seed: int = 0,
+    shuffle: bool = True,
+    rank: int = 0,
+    world_size: int = 1,
+    drop_last: bool = True,
+    weights: Sequence[float] | None = None,
+    block_rows: int | None = None,
+    window_blocks: int = 1,
+    prefetch: int = 2,
+    version: int | str | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> Batches:
+    """Return the batches of a table in a shuffled order, as Arrow record batches.
+
+    ``tables``: a path, a URI or a `LanceDataset`; several are mixed by ``weights`` (by their rows without).
+    ``columns``: names, or a mapping from new names to SQL expressions.  ``filter``: SQL; an index answers it, if there is one.
+    ``batch_size``: rows of a *global* batch, which is divided over the ranks: so batch k holds the same rows
+    whatever ``world_size`` is.  ``drop_last``: leave out the last rows, if they make no whole batch; else each rank
+    gets its share of them, which may be empty.  ``block_rows``, ``window_blocks``: see `Order`; by default 1 for a local
+    table, and blocks of about 64 KiB for a remote one.  ``prefetch``: batches read ahead, each by a thread; 0: none.
+    ``version``: a number or tag; the newest by default.
+
+    Raises ArgumentError for arguments that do not fit, NotFoundError if there is no such table.
+
+    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
+    >>> [batch.num_rows for batch in pennon.training.batches(uri, batch_size=4, drop_last=False)]
+    [4, 4, 2]
+    """
+    return Batches(
+        tables,
+        columns=columns,
+        filter=filter,
+        batch_size=batch_size,
+        seed=seed,
+        shuffle=shuffle,
+        rank=rank,
+        world_size=world_size,
+        drop_last=drop_last,
+        weights=weights,
+        block_rows=block_rows,
+        window_blocks=window_blocks,
+        prefetch=prefetch,
+        version=version,
+        storage_options=storage_options,
+    )
+
+
+def _made_ahead(
+    make: Callable[[tuple[int, int]], T], ranges: Iterator[tuple[int, int]], prefetch: int
+) -> Generator[T, None, None]:
+    """Yield what is made of each range, in order; ``prefetch`` threads are ahead of the reader."""
+    if not prefetch:
+        yield from map(make, ranges)
+        return
+    threads = PoolSpec("training", prefetch)
+    yield from map_in_order(make, ranges, lambda _: 1, prefetch + 1, threads)
+
+
+def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+def _mixture(
+    sources: Sequence[TableRows],
+    parts: tuple[int, ...],
+    seed: int,
+    shuffle: bool,
+    block_rows: int,
+    window_blocks: int,
+) -> Mixture:
+    """Return the mixture of the tables; the seed of the second and later ones is derived from the first's."""
+    orders = [
+        Order(
+            source.count,
+            order_key(seed, number) if number else seed,
+            shuffle,
+            block_rows,
+            window_blocks,
+        )
+        for number, source in enumerate(sources)
+    ]
+    return Mixture(tuple(orders), parts)
+
+
+def _mixed(sources: Sequence[TableRows], tables: Int64Array, rows: Int64Array) -> pa.RecordBatch:
+    """Return rows of several tables in the order asked."""
+    taken = [source.take(rows[tables == number]) for number, source in enumerate(sources)]
+    together = pa.concat_batches(taken)
+    places = np.empty(len(rows), np.int64)
+    places[np.argsort(tables, kind="stable")] = np.arange(len(rows))
+    return together.take(pa.array(places))
+
+
+def _default_block_rows(sources: Sequence[TableRows], batch_size: int) -> int:
+    """Return 1 if all tables are local, else rows of about 64 KiB, of which a batch has 16 at least."""
+    if not any(source.dataset.snapshot.is_remote for source in sources):
+        return 1
+    row_bytes = max(source.about_row_bytes for source in sources)
+    return max(min(_BLOCK_BYTES // max(row_bytes, 1), batch_size // _LEAST_BLOCKS), 1)
+
+
+def _check_counts(batch_size: int, rank: int, world_size: int, prefetch: int) -> None:
+    for name, number, least in (
+        ("batch_size", batch_size, 1),
+        ("world_size", world_size, 1),
+        ("rank", rank, 0),
+        ("prefetch", prefetch, 0),
+    ):
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            message = f"{name} must be a whole number from {least} on, not {number!r}"
+            raise ArgumentError(message)
+    if rank >= world_size:
+        message = f"rank must be below world_size ({world_size}), not {rank}"
+        raise ArgumentError(message)
+    if batch_size < world_size:
+        message = (
+            f"batch_size ({batch_size}) counts the rows of all ranks together; it must be at least "
+            f"world_size ({world_size})"
+        )
+        raise ArgumentError(message)
+
+
+def _check_schemas(sources: Sequence[TableRows]) -> None:
+    if not sources:
+        message = "no table is given; give at least one"
+        raise ArgumentError(message)
+    first = sources[0].schema
+    for source in sources[1:]:
+        if not source.schema.equals(first):
+            message = (
+                f"tables that are mixed must have the same columns: {source.dataset.uri} has {source.schema.names}, "
+                f"{sources[0].dataset.uri} has {first.names}, or their types differ; choose columns="
+            )
+            raise ArgumentError(message)

@@ -1,0 +1,1 @@
+"""Cython kernels of the training room: the order of rows."""

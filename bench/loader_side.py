@@ -1,4 +1,4 @@
-"""A training loader that is measured: ``loader_side.py pennon``, ``pylance``, ``pylance-rows``, ``hf`` or ``mosaic``.
+"""A training loader that is measured: ``loader_side.py pennon``, ``pennon-batches``, ``pylance``, ``pylance-rows``, ``hf`` or ``mosaic``.
 
 Each is a process of its own, in an interpreter that has its packages, and reads batches as its documentation says.
 Texts arrive as ``str``, images as ``bytes``, vectors as one tensor of a batch, always shuffled by a seed.
@@ -113,13 +113,26 @@ class PennonSide(LoaderSide):
             columns=["value"],
             batch_size=task["batch_size"],
             seed=1,
+            **self.order(task),
             **task.get("options", {}),
         )
         return data_loader(data, task, batch_size=None)
 
+    def order(self, task: Task) -> dict[str, int]:  # noqa: ARG002
+        """Return the options of the order: none."""
+        return {}
+
+
+class PennonBatchesSide(PennonSide):
+    """`pennon.torch.LanceBatches`: blocks of neighbouring rows shuffled, a batch each, as `PylanceSide` does."""
+
+    def order(self, task: Task) -> dict[str, int]:
+        """See `PennonSide.order`."""
+        return {"block_rows": task["batch_size"]}
+
 
 class PylanceSide(LoaderSide):
-    """`lance.torch.data.LanceDataset` with a sampler that shuffles batches, not rows.
+    """`lance.torch.data.LanceDataset` with a sampler that shuffles batches of neighbouring rows.
 
     Every worker reads all of the table, because the sampler knows no workers; a sample counts each time that it comes.
     """
@@ -250,6 +263,7 @@ def stand_in_for(module: str, name: str) -> None:
 
 SIDES: Final = {
     "pennon": PennonSide,
+    "pennon-batches": PennonBatchesSide,
     "pylance": PylanceSide,
     "pylance-rows": PylanceRowsSide,
     "hf": HuggingFaceSide,

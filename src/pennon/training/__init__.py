@@ -12,11 +12,11 @@ with any number of processes.  `pennon.torch` makes tensors of the batches; JAX 
 
 from __future__ import annotations
 
-from pennon.training.batches import BatchIterator as BatchIterator
+from pennon.training.batch_iterator import BatchIterator as BatchIterator
 from pennon.training.batches import Batches as Batches
-from pennon.training.batches import Share as Share
 from pennon.training.batches import batches as batches
 from pennon.training.mixture import Mixture as Mixture
 from pennon.training.order import Order as Order
+from pennon.training.share import Share as Share
 
 __all__ = ["BatchIterator", "Batches", "Mixture", "Order", "Share", "batches"]

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import PoolSpec, map_in_order
-from pennon.core.units import KIB
 from pennon.errors import ArgumentError
+from pennon.training.batch_iterator import BatchIterator
+from pennon.training.check_arguments import check_counts, check_schemas, default_block_rows
 from pennon.training.mixture import Mixture, parts_of
 from pennon.training.order import Order, order_key
+from pennon.training.share import Share
 from pennon.training.state import LoaderState
 from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
 
 T = TypeVar("T")
-
-_BLOCK_BYTES: Final = 64 * KIB
-"""Of a remote store, a block has about this size: reading it takes hardly longer than waiting for it."""
-_LEAST_BLOCKS: Final = 16
-"""A batch of a remote store mixes so many blocks at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of the batches that one reader yields.
-
-    Rank ``rank`` of ``world_size`` has that part of the rows of each batch; worker ``worker`` of ``workers``
-    has every ``workers``-th batch.
-    """
-
-    rank: int = 0
-    world_size: int = 1
-    worker: int = 0
-    workers: int = 1
-
-    def of(self, start: int, end: int) -> tuple[int, int]:
-        """Return the positions of a batch ``start <= position < end`` that this rank has: shares differ by one row at most."""
-        rows = end - start
-        return (
-            start + rows * self.rank // self.world_size,
-            start + rows * (self.rank + 1) // self.world_size,
-        )
 
 
 class Batches:
@@ -78,18 +51,19 @@ class Batches:
         storage_options: dict[str, str] | None = None,
     ) -> None:
         """Open the tables and pin their versions; see `batches` for the arguments."""
-        _check_counts(batch_size, rank, world_size, prefetch)
+        check_counts(batch_size, rank, world_size, prefetch)
         self._sources = tuple(
-            TableRows(each, columns, filter) for each in open_tables(tables, version, storage_options)
+            TableRows(each, columns, filter)
+            for each in open_tables(tables, version, storage_options)
         )
-        _check_schemas(self._sources)
+        check_schemas(self._sources)
         if weights is not None and len(weights) != len(self._sources):
             message = f"{len(weights)} weights are given for {len(self._sources)} tables"
             raise ArgumentError(message)
         given = weights if weights is not None else [source.count for source in self._sources]
         many = len(self._sources) > 1
         if block_rows is None:
-            block_rows = _default_block_rows(self._sources, batch_size)
+            block_rows = default_block_rows(self._sources, batch_size)
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.prefetch = prefetch
@@ -203,10 +177,10 @@ class Batches:
         if batches is None:
             position = self._position if self._progress is None else self._progress
         else:
-            if not isinstance(batches, int) or not 0 <= batches <= self._batches_from(self._position):
-                message = (
-                    f"{batches!r} batches cannot be done: {self._batches_from(self._position)} remain in the epoch"
-                )
+            if not isinstance(batches, int) or not 0 <= batches <= self._batches_from(
+                self._position
+            ):
+                message = f"{batches!r} batches cannot be done: {self._batches_from(self._position)} remain in the epoch"
                 raise ArgumentError(message)
             position = self._position + batches * self.batch_size
         first = self._mixture.orders[0]
@@ -244,7 +218,10 @@ class Batches:
         if min(loaded.epoch, loaded.position) < 0 or min(loaded.parts) < 1:
             message = "the state's epoch and position must not be negative, nor its parts below 1"
             raise ArgumentError(message)
-        if loaded.workers and (loaded.worker, loaded.workers) != (self.share.worker, self.share.workers):
+        if loaded.workers and (loaded.worker, loaded.workers) != (
+            self.share.worker,
+            self.share.workers,
+        ):
             message = (
                 f"the state is that of worker {loaded.worker} of {loaded.workers}; load it with as many workers, "
                 "or use state_dict(batches=...) of the main process, which any number of workers can load"
@@ -260,7 +237,12 @@ class Batches:
             raise ArgumentError(message)
         self._sources = sources
         self._mixture = _mixture(
-            sources, loaded.parts, loaded.seed, loaded.shuffle, loaded.block_rows, loaded.window_blocks
+            sources,
+            loaded.parts,
+            loaded.seed,
+            loaded.shuffle,
+            loaded.block_rows,
+            loaded.window_blocks,
         )
         self.move_to(loaded.epoch, loaded.position)
         self._is_own_position = loaded.workers > 1
@@ -279,7 +261,9 @@ class Batches:
         [5, 5]
         """
         make: Callable[[tuple[int, int]], T] = partial(self._read, self._epoch, convert)
-        return BatchIterator(self, self.starts(), make)
+        starts, size, rows = self.starts(), self.batch_size, self.rows
+        ranges = ((start, min(start + size, rows)) for start in starts)
+        return BatchIterator(starts, ranges, make, self.prefetch, self.note_progress)
 
     def take_share(self, share: Share) -> None:
         """Yield another share of the batches from now on.
@@ -304,7 +288,9 @@ class Batches:
             return self._sources[0].take(rows)
         return _mixed(self._sources, tables, rows)
 
-    def _read(self, epoch: int, convert: Callable[[pa.RecordBatch], T], batch: tuple[int, int]) -> T:
+    def _read(
+        self, epoch: int, convert: Callable[[pa.RecordBatch], T], batch: tuple[int, int]
+    ) -> T:
         return convert(self.read(epoch, *self.share.of(*batch)))
 
     def starts(self) -> range:
@@ -318,52 +304,6 @@ class Batches:
     def note_progress(self, position: int) -> None:
         """Note the position of the next batch of the newest iterator."""
         self._progress = position
-
-
-class BatchIterator(Iterator[T]):
-    """An iterator of batches that reads ahead on threads.  `Batches.state_dict` counts what it has returned.
-
-    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
-    >>> with iter(pennon.training.Batches(uri, batch_size=5)) as batches:
-    ...     len(next(batches))
-    5
-    """
-
-    def __init__(self, batches: Batches, starts: range, make: Callable[[tuple[int, int]], T]) -> None:
-        self._batches = batches
-        self._starts = starts
-        self._returned = 0
-        size, rows = batches.batch_size, batches.rows
-        ranges = ((start, min(start + size, rows)) for start in starts)
-        self._made = _made_ahead(make, ranges, batches.prefetch)
-        batches.note_progress(starts.start)
-
-    def __iter__(self) -> Self:
-        """Return the iterator itself."""
-        return self
-
-    def __next__(self) -> T:
-        """Return the next batch."""
-        made = next(self._made)
-        self._returned += 1
-        self._batches.note_progress(self._starts.start + self._returned * self._starts.step)
-        return made
-
-    def __enter__(self) -> Self:
-        """Return the iterator; at the end of the block it is closed."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the iterator."""
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the batches that were read ahead.
-
-        >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
-        >>> iter(pennon.training.Batches(uri, batch_size=5)).close()
-        """
-        self._made.close()
 
 
 def batches(
@@ -419,17 +359,6 @@ def batches(
     )
 
 
-def _made_ahead(
-    make: Callable[[tuple[int, int]], T], ranges: Iterator[tuple[int, int]], prefetch: int
-) -> Generator[T, None, None]:
-    """Yield what is made of each range, in order; ``prefetch`` threads are ahead of the reader."""
-    if not prefetch:
-        yield from map(make, ranges)
-        return
-    threads = PoolSpec("training", prefetch)
-    yield from map_in_order(make, ranges, lambda _: 1, prefetch + 1, threads)
-
-
 def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
@@ -463,46 +392,3 @@ def _mixed(sources: Sequence[TableRows], tables: Int64Array, rows: Int64Array) -
     places = np.empty(len(rows), np.int64)
     places[np.argsort(tables, kind="stable")] = np.arange(len(rows))
     return together.take(pa.array(places))
-
-
-def _default_block_rows(sources: Sequence[TableRows], batch_size: int) -> int:
-    """Return 1 if all tables are local, else rows of about 64 KiB, of which a batch has 16 at least."""
-    if not any(source.dataset.snapshot.is_remote for source in sources):
-        return 1
-    row_bytes = max(source.about_row_bytes for source in sources)
-    return max(min(_BLOCK_BYTES // max(row_bytes, 1), batch_size // _LEAST_BLOCKS), 1)
-
-
-def _check_counts(batch_size: int, rank: int, world_size: int, prefetch: int) -> None:
-    for name, number, least in (
-        ("batch_size", batch_size, 1),
-        ("world_size", world_size, 1),
-        ("rank", rank, 0),
-        ("prefetch", prefetch, 0),
-    ):
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            message = f"{name} must be a whole number from {least} on, not {number!r}"
-            raise ArgumentError(message)
-    if rank >= world_size:
-        message = f"rank must be below world_size ({world_size}), not {rank}"
-        raise ArgumentError(message)
-    if batch_size < world_size:
-        message = (
-            f"batch_size ({batch_size}) counts the rows of all ranks together; it must be at least "
-            f"world_size ({world_size})"
-        )
-        raise ArgumentError(message)
-
-
-def _check_schemas(sources: Sequence[TableRows]) -> None:
-    if not sources:
-        message = "no table is given; give at least one"
-        raise ArgumentError(message)
-    first = sources[0].schema
-    for source in sources[1:]:
-        if not source.schema.equals(first):
-            message = (
-                f"tables that are mixed must have the same columns: {source.dataset.uri} has {source.schema.names}, "
-                f"{sources[0].dataset.uri} has {first.names}, or their types differ; choose columns="
-            )
-            raise ArgumentError(message)

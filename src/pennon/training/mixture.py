@@ -33,7 +33,9 @@ def parts_of(weights: Sequence[float]) -> tuple[int, ...]:
     exact = [Fraction(weight) for weight in weights]
     if any(each.denominator > 1 for each in exact):
         total = sum(exact)
-        exact = [max((each / total).limit_denominator(_FINEST), Fraction(1, _FINEST)) for each in exact]
+        exact = [
+            max((each / total).limit_denominator(_FINEST), Fraction(1, _FINEST)) for each in exact
+        ]
     scale = lcm(*(each.denominator for each in exact))
     parts = [int(each * scale) for each in exact]
     common = gcd(*parts)
@@ -66,7 +68,9 @@ class Mixture:
         """Return the rows of an epoch."""
         if len(self.orders) == 1:
             return self.orders[0].rows
-        cycles = min(order.rows // part for order, part in zip(self.orders, self.parts, strict=True))
+        cycles = min(
+            order.rows // part for order, part in zip(self.orders, self.parts, strict=True)
+        )
         return cycles * sum(self.parts)
 
     def rows_at(self, epoch: int, start: int, end: int) -> tuple[Int64Array, Int64Array]:
@@ -94,4 +98,6 @@ class Mixture:
 
     def _slots(self, epoch: int, cycle: int) -> Order:
         """Return the order of the parts of a cycle."""
-        return Order(sum(self.parts), order_key(self.orders[0].seed, epoch, cycle), self.orders[0].shuffle)
+        return Order(
+            sum(self.parts), order_key(self.orders[0].seed, epoch, cycle), self.orders[0].shuffle
+        )

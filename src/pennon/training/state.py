@@ -44,7 +44,9 @@ class LoaderState:
     def of_json(cls, stated: Mapping[str, Any]) -> Self:
         """Return the state of such a dict.  Raises ArgumentError for anything else."""
         if not isinstance(stated, Mapping) or stated.get("format") != _FORMAT:
-            message = f"a loader's state is a dict with 'format': {_FORMAT}, as state_dict() returns it"
+            message = (
+                f"a loader's state is a dict with 'format': {_FORMAT}, as state_dict() returns it"
+            )
             raise ArgumentError(message)
         values: dict[str, Any] = {}
         for name in cls.__slots__:
@@ -56,7 +58,9 @@ class LoaderState:
                 is_right = isinstance(value, bool) if name == "shuffle" else _is_number(value)
                 values[name] = value
             if not is_right:
-                message = f"the loader's state has {value!r} for {name!r}; was it made by state_dict()?"
+                message = (
+                    f"the loader's state has {value!r} for {name!r}; was it made by state_dict()?"
+                )
                 raise ArgumentError(message)
         return cls(**values)
 

@@ -73,7 +73,9 @@ class TableRows:
                 return take_offsets(snapshot, plan, numbers)
             return take_addresses(snapshot, plan, self._chosen.addresses(numbers))
         except pa.ArrowInvalid as error:
-            message = f"{len(numbers)} rows are too large for one batch; choose a smaller batch_size"
+            message = (
+                f"{len(numbers)} rows are too large for one batch; choose a smaller batch_size"
+            )
             raise TooLargeError(message) from error
 
     def _plan(self) -> TakePlan:
@@ -93,7 +95,9 @@ class _ChosenRows:
 
     def addresses(self, numbers: Int64Array) -> UInt64Array:
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= self.count):
-            message = f"row {int(numbers.max())} is asked for, but the filter keeps {self.count} rows"
+            message = (
+                f"row {int(numbers.max())} is asked for, but the filter keeps {self.count} rows"
+            )
             raise OutOfRangeError(message)
         at = self._ends.searchsorted(numbers, side="right")
         found: UInt64Array = self._lasts[at] - (self._ends[at] - 1 - numbers).astype(np.uint64)

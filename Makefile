@@ -76,7 +76,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles engines ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+test-all: old-oracles engines train ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 

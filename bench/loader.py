@@ -144,7 +144,7 @@ def _measure_in_turns(
                 rates[side].append(answer["found"]["rate"])
                 firsts[side].append(answer["found"]["first"])
     for side, python in sides.items():
-        memory = memory_of(side, python, task)
+        memory = 0 if options.no_memory else memory_of(side, python, task)
         batch = task["batch_size"] * task["row_bytes"]
         first = firsts[side][0]  # later ones find workers running
         yield Speed(task["kind"], task["workers"], side, rates[side], first, memory, batch)
@@ -242,6 +242,7 @@ def choices(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="so many rows")
     parser.add_argument("--turns", type=int, help="how often each side is measured")
     parser.add_argument("--seconds", type=float, help="how long a turn lasts")
+    parser.add_argument("--no-memory", action="store_true", help="leave out the memory")
     parser.add_argument("--no-bucket", action="store_true", help="leave out the simulated bucket")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the numbers are left")

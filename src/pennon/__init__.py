@@ -80,6 +80,8 @@ _MODULES = (
     "query",
     "schema",
     "spark",
+    "torch",
+    "training",
     "udf",
     "util",
     "vector",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-_EXTRAS: Final = {"lance_namespace": "namespace", "pandas": "pandas", "pyspark": "spark"}
+_EXTRAS: Final = {
+    "lance_namespace": "namespace",
+    "pandas": "pandas",
+    "pyspark": "spark",
+    "torch": "torch",
+}
 
 
 def not_installed(package: str, what: str) -> ModuleNotFoundError:

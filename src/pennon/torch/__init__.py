@@ -1,21 +1,24 @@
-"""PyTorch datasets of Lance tables: `LanceBatches` (iterable) and `LanceRows` (by row number).
+"""Lance tables for PyTorch: shuffled, resumable batches of tensors (`LanceBatches`), and rows by number (`LanceRows`).
 
-`LanceBatches` yields the batches of `pennon.training` as tensors: shuffled, divided over ranks and workers, resumable
-with any number of either.  It needs ``pip install "pennon[torch]"``.
+The order of `LanceBatches` is a pure function of the table's version, the filter, the seed, the epoch and the
+position: see `pennon.training`.  Needs the package torch: ``pip install 'pennon[torch]'``.
 """
 
 from __future__ import annotations
 
-try:
-    import torch as _torch  # noqa: F401 - to say what is missing
-except ModuleNotFoundError as error:
-    message = 'pennon.torch needs PyTorch: pip install "pennon[torch]"'
-    raise ModuleNotFoundError(message, name="torch") from error
+from pennon.core.extras import not_installed
 
-from pennon.torch.batches import LanceBatches as LanceBatches
-from pennon.torch.rows import LanceRows as LanceRows
-from pennon.torch.rows import TakenRows as TakenRows
-from pennon.torch.rows import collate as collate
+try:
+    import torch as _torch  # noqa: F401 - asked for here, so that the message says what to install
+except ModuleNotFoundError as _error:
+    if _error.name != "torch":
+        raise
+    raise not_installed("torch", "pennon.torch") from None
+
+from pennon.torch.lance_batches import LanceBatches as LanceBatches
+from pennon.torch.lance_rows import LanceRows as LanceRows
+from pennon.torch.lance_rows import RowList as RowList
+from pennon.torch.lance_rows import collate as collate
 from pennon.torch.tensors import to_tensors as to_tensors
 
-__all__ = ["LanceBatches", "LanceRows", "TakenRows", "collate", "to_tensors"]
+__all__ = ["LanceBatches", "LanceRows", "RowList", "collate", "to_tensors"]

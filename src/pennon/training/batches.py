@@ -12,7 +12,12 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError
 from pennon.training.batch_iterator import BatchIterator
-from pennon.training.check_arguments import check_counts, check_schemas, default_block_rows
+from pennon.training.check_arguments import (
+    check_counts,
+    check_schemas,
+    check_seed,
+    default_block_rows,
+)
 from pennon.training.mixture import Mixture, parts_of
 from pennon.training.order import Order, order_key
 from pennon.training.share import Share
@@ -52,6 +57,7 @@ class Batches:
     ) -> None:
         """Open the tables and pin their versions; see `batches` for the arguments."""
         check_counts(batch_size, rank, world_size, prefetch)
+        check_seed(seed)
         self._sources = tuple(
             TableRows(each, columns, filter)
             for each in open_tables(tables, version, storage_options)

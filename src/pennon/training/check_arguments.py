@@ -58,3 +58,10 @@ def check_schemas(sources: Sequence[TableRows]) -> None:
                 f"{sources[0].dataset.uri} has {first.names}, or their types differ; choose columns="
             )
             raise ArgumentError(message)
+
+
+def check_seed(seed: int) -> None:
+    """Raise ArgumentError unless a seed is a whole number."""
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        message = f"seed must be a whole number, not {seed!r}"
+        raise ArgumentError(message)

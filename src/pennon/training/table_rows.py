@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from pennon.blob.columns import BytesOfBlobs
 from pennon.compat.arguments import check_columns
 from pennon.core.byte_ranges import Int64Array
 from pennon.dataset.lance_dataset import LanceDataset
@@ -15,8 +16,11 @@ from pennon.dataset.open import dataset as open_dataset
 from pennon.errors import ArgumentError, OutOfRangeError, TooLargeError
 from pennon.index.row_set import NONE, RowSet
 from pennon.scan.plan.take_plan import TakePlan, plan_take
+from pennon.scan.projection import MetaColumn
 from pennon.scan.read.columns import UInt64Array
 from pennon.scan.run.take import take_addresses, take_offsets
+from pennon.schema.check import is_blob_v2
+from pennon.schema.project import quoted
 
 Columns = Sequence[str] | Mapping[str, str] | None
 Tables = str | os.PathLike[str] | LanceDataset | Sequence[str | os.PathLike[str] | LanceDataset]
@@ -35,7 +39,8 @@ class TableRows:
         self.dataset = dataset
         self.filter = filter
         self._columns = check_columns(columns)
-        self._plan()
+        fields = self._plan().projection.read.walk()
+        self._has_blob_files = any(map(is_blob_v2, fields))
         self._chosen = None if filter is None else _ChosenRows(_matching(dataset, filter))
         self.count = dataset.count_rows() if self._chosen is None else self._chosen.count
 
@@ -67,19 +72,37 @@ class TableRows:
 
         Raises OutOfRangeError for a number that is not in ``[0, count)``, TooLargeError if one batch cannot hold them.
         """
-        snapshot, plan = self.dataset.snapshot, self._plan()
         try:
-            if self._chosen is None:
-                return take_offsets(snapshot, plan, numbers)
-            return take_addresses(snapshot, plan, self._chosen.addresses(numbers))
+            if not self._has_blob_files:
+                return self._taken(self._plan(), numbers)
+            shown, plan = self._plans_of_blobs()
+            sources = self._columns if isinstance(self._columns, Mapping) else {}
+            described = self._taken(plan, numbers)
+            return next(BytesOfBlobs(self.dataset.snapshot, shown, sources).convert([described]))
         except pa.ArrowInvalid as error:
             message = (
                 f"{len(numbers)} rows are too large for one batch; choose a smaller batch_size"
             )
             raise TooLargeError(message) from error
 
+    def _taken(self, plan: TakePlan, numbers: Int64Array) -> pa.RecordBatch:
+        snapshot = self.dataset.snapshot
+        if self._chosen is None:
+            return take_offsets(snapshot, plan, numbers)
+        return take_addresses(snapshot, plan, self._chosen.addresses(numbers))
+
     def _plan(self) -> TakePlan:
         return plan_take(self.dataset.snapshot, self._columns, blobs_as_bytes=True)
+
+    def _plans_of_blobs(self) -> tuple[pa.Schema, TakePlan]:
+        """Return the schema with descriptions of blobs, and the plan of it and of the row addresses."""
+        shown = plan_take(self.dataset.snapshot, self._columns).schema
+        address = MetaColumn.ROW_ADDRESS.value
+        columns = self._columns
+        if isinstance(columns, Mapping):
+            return shown, plan_take(self.dataset.snapshot, {**columns, address: address})
+        names = map(quoted, shown.names) if columns is None else columns
+        return shown, plan_take(self.dataset.snapshot, (*names, address))
 
 
 class _ChosenRows:

@@ -194,7 +194,9 @@ def lines_of(speeds: Sequence[Speed]) -> Iterator[tuple[str, ...]]:
         ours = BLOCKS if each.side == THEIRS else OURS
         ratio = rates.get((ours, each.workers), 0.0) / each.rate
         aim = AIMS.get(each.side)
-        verdict = "" if aim is None or not ratio else f"aim {aim}, {'met' if ratio >= aim else 'NOT met'}"
+        verdict = (
+            "" if aim is None or not ratio else f"aim {aim}, {'met' if ratio >= aim else 'NOT met'}"
+        )
         yield (
             NAMES[each.side],
             str(each.workers),

@@ -62,12 +62,12 @@ def _vectors(random: np.random.Generator, rows: int) -> pa.Array:
 
 def _images(random: np.random.Generator, rows: int) -> pa.Array:
     """Return 100 KB a row that no compression makes smaller, as a JPEG file's."""
-    return _binary(
-        pa.binary(), random.integers(0, 256, rows * IMAGE_BYTES, np.uint8), IMAGE_BYTES
-    )
+    return _binary(pa.binary(), random.integers(0, 256, rows * IMAGE_BYTES, np.uint8), IMAGE_BYTES)
 
 
-def _binary(kind: pa.DataType, data: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], size: int) -> pa.Array:
+def _binary(
+    kind: pa.DataType, data: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], size: int
+) -> pa.Array:
     rows = len(data) // size
     offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * size)
     return pa.Array.from_buffers(kind, rows, [None, offsets.buffers()[1], pa.py_buffer(data)])
@@ -89,7 +89,9 @@ PARQUET_FILES: Final = 8
 def write_rows(kind: Rows, rows: int, folder: Path) -> None:
     """Write ``{folder}/table.lance`` and ``{folder}/parquet/*.parquet`` with the same rows."""
     reader = pa.RecordBatchReader.from_batches(kind.schema, kind.batches(rows))
-    pennon.write_dataset(reader, str(folder / "table.lance"), max_rows_per_file=-(-rows // FRAGMENTS))
+    pennon.write_dataset(
+        reader, str(folder / "table.lance"), max_rows_per_file=-(-rows // FRAGMENTS)
+    )
     (folder / "parquet").mkdir()
     table = pa.Table.from_batches(kind.batches(rows), kind.schema)
     step = -(-rows // PARQUET_FILES)

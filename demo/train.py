@@ -242,7 +242,9 @@ def tell(folder: Path) -> int:
     print(f"{after} ranks: resumed at step {resumed}, {killed - resumed + 1} steps trained again")
     for step in (1, resumed - 1, resumed, killed + 1, STEPS):
         mine = next(note for note in reversed(found) if note["step"] == step)
-        print(f"  step {step:>4}: loss {losses[step - 1]:.12f} and {mine['loss']:.12f}, {mine['ranks']} ranks")
+        print(
+            f"  step {step:>4}: loss {losses[step - 1]:.12f} and {mine['loss']:.12f}, {mine['ranks']} ranks"
+        )
     wrong = difference(notes(whole), found)
     learnt = losses[-1] < losses[0] / 2
     print(wrong or f"all {STEPS} steps saw the same rows and had the same loss")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -327,7 +327,7 @@ class Batches:
 
     def _batches_of_a_take(self) -> int:
         """Return how many batches are read by one take: more than one if they are small."""
-        row_bytes = max(max(each.about_row_bytes for each in self._sources), 1)
+        row_bytes = max(1, *(each.about_row_bytes for each in self._sources))
         rows = -(-self.batch_size // self.share.world_size)
         few = min(_TAKE_ROWS // rows, _TAKE_BYTES // (rows * row_bytes))
         return max(min(few, len(self.starts()) // _LEAST_TAKES), 1)

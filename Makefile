@@ -43,6 +43,10 @@ engines: setup
 embeddings: setup
 	@scripts/setup.sh embeddings
 
+.PHONY: train
+train: setup
+	@scripts/setup.sh train
+
 .PHONY: old-sparks
 old-sparks: setup
 	@scripts/setup.sh old-sparks
@@ -63,6 +67,10 @@ demo-stream: setup ## streams of flights that are killed twice, compacted tables
 demo-search: setup ## texts and vectors, indexed on Spark, searched by vector, by words and by both
 	@$(PY) demo/search.py
 
+.PHONY: demo-train
+demo-train: train ## a model trained from a Lance table, killed and resumed with other ranks: the same losses
+	@$(CURDIR)/.venv-train/bin/python demo/train.py
+
 .PHONY: test
 test: oracle ## run the tests, 5 minutes (ARGS="tests/interop -k name": of all but the slow ones)
 	@$(PYTEST) -m "$(if $(ARGS),not slow,not slow and not thorough)" $(ARGS)
@@ -72,7 +80,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles engines embeddings ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+test-all: old-oracles engines embeddings train ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 
@@ -144,6 +152,10 @@ bench-sql: setup ## TPC-H and a wide table by pennon.spark.sql, beside spark.sql
 bench-search: setup ## indices and searches beside pylance and FAISS (QUICK=1; ARGS="--group vectors-100k")
 	@$(PY) bench/search.py $(if $(QUICK),--quick) $(ARGS)
 
+.PHONY: bench-loader
+bench-loader: train ## training batches beside lance.torch, MosaicML Streaming and HF datasets (QUICK=1; ARGS="--rows-of text")
+	@$(PY) bench/loader.py $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: docs
 docs: setup ## check the documents: links, named files, ledger numbers, named tests
 	@$(PY) scripts/check_docs.py
@@ -163,7 +175,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-train .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -66,6 +66,29 @@ class Peaks(Watch):
             self.bytes[part] = max(self.bytes[part], anonymous(each.pid))
 
 
+class Own(Watch):
+    """The memory at its highest that a family holds in RAM and no file holds, in ``bytes``.
+
+    A page that forked processes share counts once, and so does memory that they share on purpose (`/dev/shm`).
+    """
+
+    bytes = 0
+
+    def look(self, family: Sequence[psutil.Process]) -> None:
+        """See `Watch.look`."""
+        self.bytes = max(self.bytes, sum(own(each.pid) for each in family))
+
+
+def own(pid: int) -> int:
+    """Return a process's share of memory that no file holds, in bytes; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    counted = ("Pss_Anon:", "Pss_Shmem:")
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(counted))
+
+
 def resident(process: psutil.Process) -> int:
     """Return the resident memory of one process, 0 if it has ended."""
     try:

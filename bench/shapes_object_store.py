@@ -47,9 +47,14 @@ class SlowStore:
 
     def set_delay(self, milliseconds: float) -> int:
         """Answer later from now on; return how many requests came since the last call."""
-        request = urllib.request.Request(f"{self.address}/-/delay?ms={milliseconds}", method="POST")
-        with urllib.request.urlopen(request) as answer:
-            return int(json.loads(answer.read())["requests"])
+        return self.set_line(milliseconds, 0)[0]
+
+    def set_line(self, milliseconds: float, mb_per_s: float) -> tuple[int, int]:
+        """Set delay and bandwidth (0: none); return the requests and bytes since the last call."""
+        place = f"{self.address}/-/delay?ms={milliseconds}&mb_per_s={mb_per_s}"
+        with urllib.request.urlopen(urllib.request.Request(place, method="POST")) as answer:
+            found = json.loads(answer.read())
+        return int(found["requests"]), int(found["bytes"])
 
 
 @contextmanager

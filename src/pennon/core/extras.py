@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 _EXTRAS: Final = {
-    "torch",
-    "training",
     "datafusion": "sql",
     "lance_namespace": "namespace",
     "pandas": "pandas",
     "pyspark": "spark",
+    "torch": "torch",
 }
 
 

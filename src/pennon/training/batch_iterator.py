@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Self, TypeVar
 
 from pennon.core.thread_pools import PoolSpec, map_in_order
@@ -22,15 +22,15 @@ class BatchIterator(Iterator[T]):
     def __init__(
         self,
         starts: range,
-        ranges: Iterator[tuple[int, int]],
-        make: Callable[[tuple[int, int]], T],
+        groups: Iterator[Sequence[tuple[int, int]]],
+        make: Callable[[Sequence[tuple[int, int]]], Iterable[T]],
         prefetch: int,
         note_progress: Callable[[int], None],
     ) -> None:
         self._note_progress = note_progress
         self._starts = starts
         self._returned = 0
-        self._made = _made_ahead(make, ranges, prefetch)
+        self._made = _made_ahead(make, groups, prefetch)
         note_progress(starts.start)
 
     def __iter__(self) -> Self:
@@ -62,11 +62,15 @@ class BatchIterator(Iterator[T]):
 
 
 def _made_ahead(
-    make: Callable[[tuple[int, int]], T], ranges: Iterator[tuple[int, int]], prefetch: int
+    make: Callable[[Sequence[tuple[int, int]]], Iterable[T]],
+    groups: Iterator[Sequence[tuple[int, int]]],
+    prefetch: int,
 ) -> Generator[T, None, None]:
-    """Yield what is made of each range, in order; ``prefetch`` threads are ahead of the reader."""
+    """Yield what is made of each group of batches, in order; ``prefetch`` threads are ahead of the reader."""
     if not prefetch:
-        yield from map(make, ranges)
+        for group in groups:
+            yield from make(group)
         return
     threads = PoolSpec("training", prefetch)
-    yield from map_in_order(make, ranges, lambda _: 1, prefetch + 1, threads)
+    for made in map_in_order(make, groups, lambda _: 1, prefetch + 1, threads):
+        yield from made

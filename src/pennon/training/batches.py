@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import MIB
+from pennon.encoding.exact_batches import ExactBatches
 from pennon.errors import ArgumentError
 from pennon.training.batch_iterator import BatchIterator
 from pennon.training.check_arguments import (
@@ -25,6 +28,16 @@ from pennon.training.state import LoaderState
 from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
 
 T = TypeVar("T")
+Range = tuple[int, int]
+"""Positions ``start <= position < end`` of an epoch."""
+
+_TAKE_ROWS: Final = 4096
+_TAKE_BYTES: Final = 4 * MIB
+_LEAST_TAKES: Final = 8
+"""Small batches are taken together, up to so many rows and bytes, and an eighth of the epoch at most.
+
+A take of 256 rows of 1 KB from 8 files costs 8 ms, one of 4,096 rows 35 ms.
+"""
 
 
 class Batches:
@@ -266,10 +279,11 @@ class Batches:
         >>> list(pennon.training.Batches(uri, batch_size=5).iterate(len))
         [5, 5]
         """
-        make: Callable[[tuple[int, int]], T] = partial(self._read, self._epoch, convert)
+        make: Callable[[Sequence[Range]], list[T]] = partial(self._read, self._epoch, convert)
         starts, size, rows = self.starts(), self.batch_size, self.rows
         ranges = ((start, min(start + size, rows)) for start in starts)
-        return BatchIterator(starts, ranges, make, self.prefetch, self.note_progress)
+        groups = iter(partial(_next_of, ranges, self._batches_of_a_take()), ())
+        return BatchIterator(starts, groups, make, self.prefetch, self.note_progress)
 
     def take_share(self, share: Share) -> None:
         """Yield another share of the batches from now on.
@@ -289,15 +303,34 @@ class Batches:
         >>> pennon.training.Batches(uri, shuffle=False).read(0, 2, 4)["id"].to_pylist()
         [2, 3]
         """
-        tables, rows = self._mixture.rows_at(epoch, start, end)
+        return self._take(*self._mixture.rows_at(epoch, start, end))
+
+    def _take(self, tables: Int64Array, rows: Int64Array) -> pa.RecordBatch:
         if len(self._sources) == 1:
             return self._sources[0].take(rows)
         return _mixed(self._sources, tables, rows)
 
     def _read(
-        self, epoch: int, convert: Callable[[pa.RecordBatch], T], batch: tuple[int, int]
-    ) -> T:
-        return convert(self.read(epoch, *self.share.of(*batch)))
+        self, epoch: int, convert: Callable[[pa.RecordBatch], T], group: Sequence[Range]
+    ) -> list[T]:
+        """Return what is made of each batch of a group, whose rows are taken together."""
+        shares = [self.share.of(*batch) for batch in group]
+        if len(shares) == 1:
+            return [convert(self.read(epoch, *shares[0]))]
+        found = [self._mixture.rows_at(epoch, *share) for share in shares]
+        tables, rows = (np.concatenate(each) for each in zip(*found, strict=True))
+        taken = self._take(tables, rows)
+        ends = np.cumsum([end - start for start, end in shares]).tolist()
+        parts = zip([0, *ends], ends, strict=False)
+        exact = ExactBatches(taken.schema)
+        return [convert(exact.cut(taken.slice(begin, end - begin))) for begin, end in parts]
+
+    def _batches_of_a_take(self) -> int:
+        """Return how many batches are read by one take: more than one if they are small."""
+        row_bytes = max(1, *(each.about_row_bytes for each in self._sources))
+        rows = -(-self.batch_size // self.share.world_size)
+        few = min(_TAKE_ROWS // rows, _TAKE_BYTES // (rows * row_bytes))
+        return max(min(few, len(self.starts()) // _LEAST_TAKES), 1)
 
     def starts(self) -> range:
         """Return the position of each batch that this worker yields from now on."""
@@ -310,6 +343,10 @@ class Batches:
     def note_progress(self, position: int) -> None:
         """Note the position of the next batch of the newest iterator."""
         self._progress = position
+
+
+def _next_of(ranges: Iterator[Range], count: int) -> tuple[Range, ...]:
+    return tuple(islice(ranges, count))
 
 
 def batches(

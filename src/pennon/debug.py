@@ -69,8 +69,8 @@ def format_manifest(dataset: DatasetBase) -> str:
     return _text(_of(_manifest(dataset)))
 
 
-def format_fragment(fragment: FragmentMetadata, dataset: DatasetBase) -> str:
-    """Return a fragment: its files with the fields that each of them has, and its deletion file.
+def format_fragment(fragment: Any, dataset: DatasetBase) -> str:
+    """Return a fragment, as `FragmentMetadata`: its files with the fields that each of them has, and its deletion file.
 
     Raises ColumnTypeError (a TypeError) for what is no `FragmentMetadata`.
 
@@ -121,7 +121,7 @@ def list_transactions(dataset: DatasetBase, max_transactions: int = 10) -> list[
     store = dataset._snapshot.store  # noqa: SLF001 - a method of datasets, as far as users see
     newest = _manifest(dataset)
     known = {at.version for at in list_locations(store)}
-    shown = []
+    shown: list[str] = []
     version = newest.version
     while len(shown) < max_transactions and (version == newest.version or version in known):
         manifest = newest if version == newest.version else read_manifest(store, version)

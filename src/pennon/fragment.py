@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pennon.compat.bitmap import Bitmap
 from pennon.dataset.fragment import (
     DEFAULT_MAX_BYTES_PER_FILE,
     FragmentSession,
@@ -15,15 +16,21 @@ from pennon.dataset.metadata import (
     RowDatasetVersionMeta,
     RowIdMeta,
 )
+from pennon.dataset.progress import FragmentWriteProgress, NoopFragmentWriteProgress
 from pennon.dataset.row_id_sequence import RowIdSequence
+from pennon.dataset.udf import BatchUDF
 
 __all__ = [
     "DEFAULT_MAX_BYTES_PER_FILE",
+    "BatchUDF",
+    "Bitmap",
     "DataFile",
     "DeletionFile",
     "FragmentMetadata",
     "FragmentSession",
+    "FragmentWriteProgress",
     "LanceFragment",
+    "NoopFragmentWriteProgress",
     "RowDatasetVersionMeta",
     "RowIdMeta",
     "RowIdSequence",

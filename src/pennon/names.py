@@ -92,6 +92,7 @@ HOMES: Final = {
     "set_logger": "pennon.log",
     "serialize_row_addrs": "pennon.scan.plan.row_masks",
     "stable_version": "pennon.file.facade",
+    "td_to_micros": "pennon.dataset.open",
     "write_dataset": "pennon.dataset.open",
 }
 

@@ -274,7 +274,9 @@ class ShardedBatchSampler(_Shard, Sampler):
 
         def read(start: int) -> list[pa.RecordBatch]:
             wanted = np.arange(start, min(start + batch_size, rows))
-            return dataset.take(wanted, columns).combine_chunks().to_batches()
+            table = dataset.take(wanted, columns).combine_chunks()
+            batches: list[pa.RecordBatch] = table.to_batches()
+            return batches
 
         for batches in map_in_order(read, starts, lambda _: 1, max(read_ahead, 1)):
             yield from batches

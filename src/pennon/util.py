@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from pennon.dataset.open import parse_time
+from pennon.dataset.open import parse_time, td_to_micros
 from pennon.dataset.vector_clusters import KMeans
 from pennon.dataset.vector_graph import HNSW
 from pennon.dataset.vector_tools import validate_vector_index
 
 __all__ = ["HNSW", "KMeans", "sanitize_ts", "td_to_micros", "validate_vector_index"]
-
-
-def td_to_micros(td: timedelta) -> int:
-    """Return a duration in microseconds.
-
-    >>> from datetime import timedelta
-    >>> from pennon.util import td_to_micros
-    >>> td_to_micros(timedelta(milliseconds=1))
-    1000
-    """
-    return round(td / timedelta(microseconds=1))
 
 
 def sanitize_ts(ts: Any) -> datetime:

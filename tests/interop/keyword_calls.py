@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset
 
 import pennon
 import pennon.file
@@ -25,16 +26,10 @@ LIST_ELEMENT = pennon.query.DocumentGranularity.LIST_ELEMENT
 NEW = pa.table({"id": [1, ROWS + 1], "s": ["new", "new"]})
 LATER = {
     *(f"LanceDataset.{name}" for name in DATASET.split()),
-    # of pylance's own engine, or refused by name
-    "LanceDataset.join",
+    # of pyarrow, or refused by name
     "LanceDataset.join_asof",
-    "ScannerBuilder.row_addr_prefilter",
-    "ScannerBuilder.scan_in_order",
-    "ScannerBuilder.use_stats",
     "LanceScanner.__init__",
     "LanceFragment.__init__",
-    "MergeInsertBuilder.target_all_bases",
-    "IndicesBuilder.assign_ivf_partitions",
 }
 
 
@@ -143,6 +138,10 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             table.explain_cleanup_old_versions,
             {},
         ),
+        "LanceDataset.join": lambda: (
+            given.plain().join,
+            {"right_dataset": pa.dataset.dataset(pa.table({"id": [1], "n": [2]})), "keys": "id"},
+        ),
         "LanceDataset.get_fragments": lambda: (table.get_fragments, {}),
         "LanceDataset.get_transactions": lambda: (table.get_transactions, {}),
         "LanceDataset.insert": lambda: (given.plain().insert, {"data": NEW}),
@@ -226,8 +225,11 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "fragment_readahead",
                 "limit",
                 "offset",
+                "row_addr_prefilter",
+                "scan_in_order",
                 "strict_batch_size",
                 "use_scalar_index",
+                "use_stats",
                 "with_row_address",
                 "with_row_id",
             )
@@ -250,6 +252,7 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             {"data_obj": NEW},
         ),
         "MergeInsertBuilder.explain_plan": lambda: (given.merge().explain_plan, {}),
+        "MergeInsertBuilder.target_all_bases": lambda: (given.merge().target_all_bases, {}),
         "MergeInsertBuilder.when_matched_update_all": lambda: (
             given.merge().when_matched_update_all,
             {},
@@ -263,6 +266,10 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "Tags.list_ordered": lambda: (table.tags.list_ordered, {}),
         "Tags.update": lambda: (tagged(table).tags.update, {"tag": "one"}),
         "Branches.list_ordered": lambda: (table.branches.list_ordered, {}),
+        "IndicesBuilder.assign_ivf_partitions": lambda: (
+            given.builder().assign_ivf_partitions,
+            {"ivf_model": given.builder().train_ivf(1), "accelerator": "cpu"},
+        ),
         "IndicesBuilder.prepare_global_ivf_pq": lambda: (
             given.builder().prepare_global_ivf_pq,
             {"num_partitions": 2, "num_subvectors": 2, "sample_rate": 2},

@@ -166,8 +166,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "old version by tuple": lambda t: t.checkout_version((None, 2)).count_rows(),
     "no version": lambda t: t.checkout_version(99),
     "validate": lambda t: t.validate(),
-    "filtered fragments": lambda t: t.get_fragments(filter=pc.field("never") > 1),
-    "partition expression": lambda t: t.partition_expression,
     "replace schema": lambda t: t.replace_schema(t.schema),
 }
 

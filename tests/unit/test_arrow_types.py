@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,7 +51,7 @@ def test_bfloat16_compares_with_its_own_kind_only() -> None:
     assert BFloat16(1.1) == BFloat16(1.1015625) != 1.1
     assert len({BFloat16(1), BFloat16(1.001)}) == 1
     with pytest.raises(TypeError):
-        BFloat16(1) < 2  # noqa: B015
+        BFloat16(1) < 2  # type: ignore[operator]  # noqa: B015
     with pytest.raises(ArgumentError, match="2 bytes, not 3"):
         BFloat16.from_bytes(b"abc")
 
@@ -69,7 +70,7 @@ def test_bfloat16_slices_keep_their_rows() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_bfloat16_lists_of_a_fixed_size_are_cast(dtype: type[np.floating[object]]) -> None:
+def test_bfloat16_lists_of_a_fixed_size_are_cast(dtype: type[np.floating[Any]]) -> None:
     values = pa.array(np.arange(6, dtype=dtype))
     lists = pa.FixedSizeListArray.from_arrays(values, 2).slice(1)
     narrow = cast(lists, pa.list_(BFloat16Type(), 2))

@@ -44,4 +44,4 @@ def test_debug_fragment_shows_the_fields_of_each_file() -> None:
     assert '"twice"' in second
     assert '"twice"' not in first
     with pytest.raises(TypeError, match="takes a FragmentMetadata"):
-        format_fragment(table.get_fragments()[0], table)  # type: ignore[arg-type]
+        format_fragment(table.get_fragments()[0], table)

@@ -20,7 +20,15 @@ from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
 from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
-RUN_HERE = {"README.md", "catalogs.md", "sql.md", "stores.md", "tables.md", "versions.md"}
+RUN_HERE = {
+    "README.md",
+    "catalogs.md",
+    "compat.md",
+    "sql.md",
+    "stores.md",
+    "tables.md",
+    "versions.md",
+}
 RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
@@ -58,6 +66,11 @@ def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / page, "python"):
         run(block, names)
+
+
+def test_the_python_blocks_of_compat_run_in_a_process_of_their_own() -> None:
+    for block in blocks(ROOT / "docs" / "compat.md", "python"):
+        subprocess.run([sys.executable, "-c", block.text], check=True)
 
 
 @pytest.fixture

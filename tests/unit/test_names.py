@@ -34,7 +34,7 @@ def test_public_names_seen_by_type_checkers_exist(module: str) -> None:
     seen = {
         alias.name: node.module
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module != "pennon"  # modules
+        if isinstance(node, ast.ImportFrom) and node.module != "pennon"  # but for modules
         for alias in node.names
         if alias.name == alias.asname
     }
@@ -45,4 +45,4 @@ def test_unknown_public_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'pennon\.dataset' has no attribute 'LanceDatasets'"):
         importlib.import_module("pennon.dataset").LanceDatasets  # noqa: B018
     with pytest.raises(AttributeError):
-        pennon.datasets  # noqa: B018  # type: ignore[attr-defined]
+        pennon.datasets  # type: ignore[attr-defined]  # noqa: B018

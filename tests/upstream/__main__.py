@@ -50,12 +50,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="python/python/tests of Lance's repository")
     parser.add_argument("files", nargs="+", help="files of tests there")
     parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
+    parser.add_argument("--all", action="store_true", help="show failures that pylance has, too")
     asked = parser.parse_args()
     options = ["-k", asked.name] if asked.name else []
     for file in asked.files:
         theirs = outcomes(asked.folder, file, options)
         ours = outcomes(asked.folder, file, [*options, "-p", "tests.upstream.alias"])
-        print_comparison(file, theirs, ours)
+        print_comparison(file, theirs, ours, all_failures=asked.all)
     return 0
 
 

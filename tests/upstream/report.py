@@ -20,12 +20,22 @@ def _said(case: ET.Element) -> str:
     return ""
 
 
-def print_comparison(title: str, theirs: dict[str, str], ours: dict[str, str]) -> None:
-    """Print how many tests that pass with pylance pass with Pennon, and what was said of the others."""
+def print_comparison(
+    title: str, theirs: dict[str, str], ours: dict[str, str], *, all_failures: bool = False
+) -> None:
+    """Print how many tests that pass with pylance pass with Pennon, and what was said of the others.
+
+    ``all_failures``: also of those that fail with pylance.
+    """
     measured = [name for name, said in theirs.items() if not said]
-    lost = {name: ours.get(name, "not collected") for name in measured}
-    lost = {name: said for name, said in lost.items() if said}
+    failed = {name: ours.get(name, "not collected") for name in theirs}
+    failed = {name: said for name, said in failed.items() if said}
+    lost = {name: said for name, said in failed.items() if not theirs[name]}
     share = 1 - len(lost) / max(len(measured), 1)
-    print(f"{title}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}", flush=True)
-    for name, said in lost.items():
+    print(
+        f"{title}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}; "
+        f"of all {len(theirs)} Pennon passes {len(theirs) - len(failed)}",
+        flush=True,
+    )
+    for name, said in (failed if all_failures else lost).items():
         print(f"    {name}: {said}", flush=True)

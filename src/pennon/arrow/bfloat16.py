@@ -101,7 +101,7 @@ class BFloat16:
         return hash(self.as_float())
 
 
-class BFloat16Scalar(pa.ExtensionScalar):
+class BFloat16Scalar(pa.ExtensionScalar):  # type: ignore[misc]
     """A value of an Arrow array of bfloat16."""
 
     def as_py(self, **kwargs: Any) -> BFloat16 | None:
@@ -125,7 +125,7 @@ class BFloat16Scalar(pa.ExtensionScalar):
         return hash(self.as_py())
 
 
-class BFloat16Array(pa.ExtensionArray):
+class BFloat16Array(pa.ExtensionArray):  # type: ignore[misc]
     """An Arrow array of bfloat16."""
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class BFloat16Array(pa.ExtensionArray):
         return array_of(np.ascontiguousarray(array).view(np.uint16))
 
 
-class BFloat16Type(pa.ExtensionType):
+class BFloat16Type(pa.ExtensionType):  # type: ignore[misc]
     """The Arrow type of bfloat16 numbers: an extension type ``lance.bfloat16`` of 2 bytes.
 
     >>> from pennon.arrow import BFloat16Type
@@ -216,7 +216,8 @@ def array_of(bits: Bits, missing: npt.NDArray[np.bool_] | None = None) -> BFloat
         validity = pa.py_buffer(np.packbits(~missing, bitorder="little"))
     little = bits if sys.byteorder == "little" else bits.byteswap()
     storage = pa.Array.from_buffers(pa.binary(2), len(bits), [validity, pa.py_buffer(little)])
-    return pa.ExtensionArray.from_storage(BFloat16Type(), storage)  # type: ignore[return-value]
+    made: BFloat16Array = pa.ExtensionArray.from_storage(BFloat16Type(), storage)
+    return made
 
 
 def bits_of_array(array: pa.Array[Any]) -> Bits:

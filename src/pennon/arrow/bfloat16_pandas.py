@@ -25,7 +25,7 @@ class PandasBFloat16Type(ExtensionDtype):
     """
 
     kind = "f"
-    na_value = None  # type: ignore[assignment]
+    na_value = None
     name = "lance.bfloat16"
     type = BFloat16
     _is_numeric = True
@@ -34,7 +34,7 @@ class PandasBFloat16Type(ExtensionDtype):
         return PandasBFloat16Array(array)
 
     @classmethod
-    def construct_array_type(cls) -> type[PandasBFloat16Array]:
+    def construct_array_type(cls) -> Any:
         """Return the class of arrays."""
         return PandasBFloat16Array
 
@@ -65,8 +65,6 @@ class PandasBFloat16Array(ExtensionArray):
         cls, scalars: Sequence[Any], *, dtype: Any = None, copy: bool = False
     ) -> PandasBFloat16Array:
         del dtype, copy
-        if isinstance(scalars, PandasBFloat16Array):
-            return scalars
         return cls(bfloat16_array([None if _is_missing(each) else each for each in scalars]))
 
     @classmethod
@@ -80,7 +78,7 @@ class PandasBFloat16Array(ExtensionArray):
         if isinstance(item, slice):
             rows = np.arange(len(self))[item]
         else:
-            rows = np.asarray(pd.api.indexers.check_array_indexer(self, item))  # type: ignore[attr-defined]
+            rows = np.asarray(pd.api.indexers.check_array_indexer(self, item))
             rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         return self.take(rows)
 

@@ -28,7 +28,7 @@ _TIMEOUT_S = 60
 _SHOWN_BYTES = 30
 
 
-class _ImageType(pa.ExtensionType):
+class _ImageType(pa.ExtensionType):  # type: ignore[misc]
     """A type of images; subclasses pickle as pyarrow's own types do."""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ class FixedShapeImageTensorType(_ImageType):
     def __arrow_ext_deserialize__(
         cls, storage_type: pa.DataType, serialized: bytes
     ) -> FixedShapeImageTensorType:
-        return cls(storage_type.value_type, _parse_shape(serialized))  # type: ignore[attr-defined]
+        return cls(storage_type.value_type, _parse_shape(serialized))
 
     def __arrow_ext_class__(self) -> type[FixedShapeImageTensorArray]:
         return FixedShapeImageTensorArray
@@ -147,7 +147,7 @@ def _parse_shape(serialized: bytes) -> list[int]:
     return shape
 
 
-class ImageArray(pa.ExtensionArray):
+class ImageArray(pa.ExtensionArray):  # type: ignore[misc]
     """An Arrow array of images; `from_array` makes one of a subclass."""
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class ImageArray(pa.ExtensionArray):
         >>> type(ImageArray.from_array(pa.array([b"PNG"]))).__name__
         'EncodedImageArray'
         """
-        made: Any
+        made: ImageArray
         if isinstance(images, ImageArray):
             made = images
         elif isinstance(images, (pa.StringArray, pa.LargeStringArray)):
@@ -183,7 +183,7 @@ class ImageArray(pa.ExtensionArray):
             kind = getattr(images, "type", type(images).__name__)
             message = f"images are texts, bytes or tensors of one shape, got {kind}"
             raise ColumnTypeError(message)
-        return made  # type: ignore[no-any-return]
+        return made
 
 
 class ImageURIArray(ImageArray):
@@ -206,7 +206,8 @@ class ImageURIArray(ImageArray):
         else:
             message = f"addresses of images are a list of texts, got {type(uris).__name__}"
             raise ColumnTypeError(message)
-        return pa.ExtensionArray.from_storage(ImageURIType(storage.type), storage)  # type: ignore[return-value]
+        made: ImageURIArray = pa.ExtensionArray.from_storage(ImageURIType(storage.type), storage)
+        return made
 
     def read_uris(self, storage_type: pa.DataType | None = None) -> EncodedImageArray:
         """Read all images into memory; NULL stays NULL.
@@ -217,7 +218,8 @@ class ImageURIArray(ImageArray):
         kind = EncodedImageType(storage_type)
         images = [None if uri is None else _read(uri) for uri in self.storage.to_pylist()]
         storage = pa.array(images, kind.storage_type)
-        return pa.ExtensionArray.from_storage(kind, storage)  # type: ignore[return-value]
+        made: EncodedImageArray = pa.ExtensionArray.from_storage(kind, storage)
+        return made
 
 
 class EncodedImageArray(ImageArray):
@@ -253,7 +255,8 @@ class FixedShapeImageTensorArray(ImageArray):
         del zero_copy_only, writable
         kind = pa.fixed_shape_tensor(self.storage.type.value_type, list(self.type.shape))
         tensors: Any = pa.ExtensionArray.from_storage(kind, self.storage)
-        return tensors.to_numpy_ndarray()  # type: ignore[no-any-return]
+        found: npt.NDArray[Any] = tensors.to_numpy_ndarray()
+        return found
 
     def to_encoded(
         self,
@@ -268,10 +271,11 @@ class FixedShapeImageTensorArray(ImageArray):
         kind = EncodedImageType(storage_type)
         images = self.to_numpy()
         storage = encoder(images) if encoder else pa.array(_encode(images), kind.storage_type)
-        return pa.ExtensionArray.from_storage(kind, storage)  # type: ignore[return-value]
+        made: EncodedImageArray = pa.ExtensionArray.from_storage(kind, storage)
+        return made
 
 
-class ImageScalar(pa.ExtensionScalar):
+class ImageScalar(pa.ExtensionScalar):  # type: ignore[misc]
     """A value of an array of images."""
 
     def as_py(self, **kwargs: Any) -> Any:
@@ -293,7 +297,8 @@ class FixedShapeImageTensorScalar(ImageScalar):
 
 def _tensors(images: Any) -> FixedShapeImageTensorArray:
     kind = FixedShapeImageTensorType(images.type.value_type, images.type.shape)
-    return pa.ExtensionArray.from_storage(kind, images.storage)  # type: ignore[return-value]
+    made: FixedShapeImageTensorArray = pa.ExtensionArray.from_storage(kind, images.storage)
+    return made
 
 
 def _read(uri: str) -> bytes:
@@ -303,7 +308,8 @@ def _read(uri: str) -> bytes:
                 return bytes(answer.read())
         filesystem, path = fs.FileSystem.from_uri(uri)
         with filesystem.open_input_stream(path) as stream:
-            return stream.read()
+            data: bytes = stream.read()
+            return data
     except (OSError, pa.ArrowException) as error:
         message = f"the image {uri!r} cannot be read: {error}"
         raise StoreError(message) from error

@@ -37,11 +37,10 @@ def install_as_lance(*, subprocesses: bool = True) -> None:
     A second call changes nothing.  Raises UnsupportedError if pylance is loaded already: two
     implementations under one name would exchange objects that the other does not know.
 
-    >>> import pennon
-    >>> pennon.install_as_lance(subprocesses=False)
-    >>> import lance
-    >>> lance.LanceDataset is pennon.LanceDataset
-    True
+    >>> import subprocess, sys
+    >>> program = "import pennon; pennon.install_as_lance(); import lance; print(lance.dataset is pennon.dataset)"
+    >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip()
+    'True'
     """
     loaded = sys.modules.get("lance")
     if loaded is not None and not _is_ours(loaded):

@@ -137,6 +137,8 @@ class ArrowDataset(_Dataset):
 
 def _in_memory(dataset: Any) -> pa.dataset.InMemoryDataset:
     """Return a dataset that pyarrow's engine reads: those of ours in memory, those of pyarrow as they are."""
-    from pyarrow.dataset import InMemoryDataset  # noqa: PLC0415 - it imports pandas
-
-    return InMemoryDataset(dataset.to_table()) if isinstance(dataset, ArrowDataset) else dataset
+    return (
+        pa.dataset.InMemoryDataset(dataset.to_table())
+        if isinstance(dataset, ArrowDataset)
+        else dataset
+    )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pennon.dataset.metadata import FragmentMetadata as FragmentMetadata
     from pennon.dataset.open import dataset as dataset
     from pennon.dataset.open import parse_time as parse_time
+    from pennon.dataset.open import td_to_micros as td_to_micros
     from pennon.dataset.open import write_dataset as write_dataset
     from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
     from pennon.dataset.operation import Index as Index
@@ -112,6 +113,7 @@ __all__ = [
     "dataset",
     "parse_time",
     "serialize_row_addrs",
+    "td_to_micros",
     "write_dataset",
 ]
 

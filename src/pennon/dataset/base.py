@@ -161,6 +161,25 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
             self._default_scan_options,
         )
 
+    @classmethod
+    def __deserialize__(
+        cls,
+        uri: str,
+        storage_options: dict[str, str] | None,
+        version: int,
+        manifest: bytes,
+        default_scan_options: dict[str, Any] | None = None,
+        *options: Any,
+    ) -> Self:
+        """Open the dataset that pylance pickled; its manifest is read again."""
+        del manifest, options
+        return cls(
+            uri,
+            version,
+            storage_options=storage_options,
+            default_scan_options=default_scan_options,
+        )
+
     def __copy__(self) -> Self:
         """Return another handle on the same version; caches are shared."""
         build, arguments = self.__reduce__()

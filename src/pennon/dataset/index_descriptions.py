@@ -41,7 +41,13 @@ from pennon.table.json_index_wire import json_target
 
 @dataclass(frozen=True)
 class IndexSegmentDescription:
-    """A segment: the fragments that it names, and the version and time that it was made at."""
+    """A segment: the fragments that it names, and the version and time that it was made at.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.create_scalar_index("id", "BTREE")
+    >>> [segment.fragment_ids for segment in ds.describe_indices()[0].segments]
+    [{0}]
+    """
 
     uuid: str
     dataset_version_at_last_update: int
@@ -57,7 +63,12 @@ IndexSegment: TypeAlias = IndexSegmentDescription
 
 
 class SupportedDistributedIndices(StrEnum):
-    """The kinds that pylance merges from segments of several machines; Pennon merges those of every kind."""
+    """The kinds that pylance merges from segments of several machines; Pennon merges those of every kind.
+
+    >>> from pennon.indices import SupportedDistributedIndices
+    >>> SupportedDistributedIndices("IVF_PQ").value
+    'IVF_PQ'
+    """
 
     BTREE = "BTREE"
     INVERTED = "INVERTED"

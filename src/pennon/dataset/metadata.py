@@ -83,8 +83,10 @@ class DataFile:
         self.column_indices = self.column_indices or []
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over what was pickled."""
+        """Take over what was pickled, by Pennon or by pylance, which calls the path ``_path``."""
         self.__dict__.update(state)
+        if "_path" in self.__dict__:
+            self.path = self.__dict__.pop("_path")
         self.path = FilePath(self.path)
 
     @property

@@ -94,7 +94,7 @@ class NativeDataset:
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the schema of the table, whatever a scan shows by default."""
+        """Return the schema of the table itself; ``default_scan_options`` do not change it."""
         return self._dataset.lance_schema.to_pyarrow()
 
     @property

@@ -1,20 +1,18 @@
-"""What is asked of the rows of a table: SQL, filtered rows, fragments in which rows may pass."""
+"""Queries of a table that are no scans: SQL, filtered rows, row addresses after compactions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arguments import row_ids
+from pennon.dataset.filtered import FilteredDataset
 from pennon.dataset.scanner_builder import AllOf, ScannerBuilder
 from pennon.dataset.scans import DatasetScans
-
-if TYPE_CHECKING:
-    from pennon.dataset.filtered import FilteredDataset
-    from pennon.dataset.sql import SqlQueryBuilder
+from pennon.dataset.sql import SqlQueryBuilder
 
 
 class DatasetQueries(DatasetScans):
@@ -31,8 +29,6 @@ class DatasetQueries(DatasetScans):
         >>> query.to_stream_reader().read_all().to_pydict()
         {'name': ['a', 'b'], 'rows': [2, 1]}
         """
-        from pennon.dataset.sql import SqlQueryBuilder  # noqa: PLC0415 - most programs run no SQL
-
         return SqlQueryBuilder(self, sql)
 
     def filter(self, expression: str | pc.Expression) -> FilteredDataset:
@@ -43,8 +39,6 @@ class DatasetQueries(DatasetScans):
         >>> ds.filter(pc.field("id") > 1).filter("id < 3").to_table()["id"].to_pylist()
         [2]
         """
-        from pennon.dataset.filtered import FilteredDataset  # noqa: PLC0415 - as above
-
         ScannerBuilder(self).filter(expression).to_scanner()  # raises for what is no filter
         return FilteredDataset(self, AllOf((expression,)))
 
@@ -55,11 +49,12 @@ class DatasetQueries(DatasetScans):
         (``defer_index_remap=True``).  Those compactions are known until the indices are remapped; other addresses are
         returned as they are.  None if the table has no fragment reuse index.
 
-        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri, max_rows_per_file=1)
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3, 4]}), uri, max_rows_per_file=2)
+        >>> ds.create_scalar_index("id", "BTREE")
         >>> _ = ds.delete("id = 2")
         >>> _ = ds.optimize.compact_files(defer_index_remap=True)
-        >>> ds.remap_row_addrs(pa.array([0, 1 << 32, 2 << 32], pa.uint64())).to_pylist()
-        [12884901888, None, 12884901889]
+        >>> ds.remap_row_addrs(pa.array([0, 1, 1 << 32], pa.uint64())).to_pylist()
+        [8589934592, None, 8589934593]
         """
         from pennon.scan.plan.moved_rows import moved_rows  # noqa: PLC0415 - saves indices at open
 

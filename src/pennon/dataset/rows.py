@@ -65,8 +65,7 @@ class DatasetRows(DatasetBase):
         >>> pennon.LanceDataset.from_pydantic_model(Row, [Row(id=1)], uri).to_table().to_pylist()
         [{'id': 1}]
         """
-        from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers at open
-
+        write = import_module("pennon.dataset.write")
         models = import_module("pennon.schema.pydantic_models")
         schema = models.pydantic_to_schema(models.check_model(model_class))
         rows = models.rows_of_models(data, model_class)
@@ -77,7 +76,8 @@ class DatasetRows(DatasetBase):
             raise ArgumentError(message)
         place = os.fspath(models.snake_case(model_class.__name__) if uri is None else uri)
         table = pa.Table.from_pylist(rows, schema=schema)
-        snapshot = write_version(table, place, None, WriteOptions.named({"mode": mode, **options}))
+        chosen = write.WriteOptions.named({"mode": mode, **options})
+        snapshot = write.write_version(table, place, None, chosen)
         return cls.of_snapshot(place, snapshot, options.get("storage_options"))
 
     def delete(

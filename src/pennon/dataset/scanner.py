@@ -288,6 +288,5 @@ class LanceScanner(ArrowScanner):
         >>> pennon.LanceScanner.from_batches(rows.to_batches(), schema=rows.schema).count_rows()
         3
         """
-        from pyarrow.dataset import Scanner  # noqa: PLC0415 - it imports pandas
-
-        return Scanner.from_batches(source, schema=schema, **options)
+        theirs: Any = ArrowScanner
+        return theirs.from_batches(source, schema=schema, **options)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
 import pyarrow.compute as pc
@@ -31,27 +31,6 @@ if TYPE_CHECKING:
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
-
-
-def _accept(name: str) -> Callable[..., ScannerBuilder]:
-    def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
-        return self
-
-    setter.__name__ = name
-    setter.__doc__ = "Accept and ignore: it would change nothing here."
-    return setter
-
-
-def _refuse(name: str, option: str) -> Callable[..., ScannerBuilder]:
-    def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
-        if any(value is not None and value is not False for value in (*values, *named.values())):
-            message = f"the scan option {option!r} is not supported yet (ScannerBuilder.{name})"
-            raise UnsupportedError(message)
-        return self
-
-    setter.__name__ = name
-    setter.__doc__ = "Refuse: not supported yet."
-    return setter
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,11 +362,29 @@ class ScannerBuilder:
         """Ask the indices of columns which rows may pass the filter; True by default."""
         return self._set(uses_indices=bool(use_scalar_index))
 
-    use_stats = _accept("use_stats")
-    scan_in_order = _accept("scan_in_order")
+    def use_stats(self, use_stats: bool = True) -> ScannerBuilder:
+        """Accept and ignore: statistics are always used."""
+        return self
 
-    minhash_search = _refuse("minhash_search", "nearest")
-    substrait_aggregate = _refuse("substrait_aggregate", "substrait_aggregate")
+    def scan_in_order(self, scan_in_order: bool = True) -> ScannerBuilder:
+        """Accept and ignore: rows always come in order."""
+        return self
+
+    def minhash_search(self, query: object) -> ScannerBuilder:
+        """Refuse: indices of kind MINHASHLSH are not read."""
+        return self._refuse("minhash_search", "nearest")
+
+    def substrait_aggregate(self, aggregate: object) -> ScannerBuilder:
+        """Refuse: plans of Substrait are not read; `LanceDataset.sql` aggregates."""
+        return (
+            self
+            if aggregate is None
+            else self._refuse("substrait_aggregate", "substrait_aggregate")
+        )
+
+    def _refuse(self, name: str, option: str) -> NoReturn:
+        message = f"the scan option {option!r} is not supported yet (ScannerBuilder.{name})"
+        raise UnsupportedError(message)
 
 
 def _present(predicate: Predicate | None) -> list[Predicate]:

@@ -82,13 +82,19 @@ class SqlQueryBuilder:
 
 
 class SqlQuery:
-    """A SQL statement over a table, which may be run several times; `SqlQueryBuilder.build` makes it."""
+    """A SQL statement over a table, which may be run several times; `SqlQueryBuilder.build` makes it.
+
+    >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> query = ds.sql("SELECT sum(id) AS total FROM dataset").build()
+    >>> [batch.to_pydict() for batch in query.to_batch_records()]
+    [{'total': [6]}]
+    """
 
     def __init__(self, table: SqlTable, name: str, sql: str) -> None:
         """Plan the statement; raises as `SqlQueryBuilder.build` does."""
         if find_spec("datafusion") is None:
             raise not_installed("datafusion", "LanceDataset.sql")
-        import datafusion  # noqa: PLC0415 - an extra
+        import datafusion  # noqa: PLC0415 - saves an extra
 
         # A statement is read only: files of others are no tables (CREATE EXTERNAL TABLE, COPY), settings stay.
         options = datafusion.SQLOptions()
@@ -125,7 +131,7 @@ class SqlQuery:
 
 
 def _refused(sql: str, error: Exception) -> ArgumentError:
-    reason = str(error).removeprefix("DataFusion error: ")
+    reason = " ".join(str(error).removeprefix("DataFusion error: ").split())
     return ArgumentError(f"cannot run the SQL statement {sql!r}: {reason}")
 
 

@@ -26,7 +26,15 @@ _PIECE_BYTES = 16 * MIB
 
 @dataclass
 class ListResult:
-    """The folders and the files directly below a folder, as paths from the session's folder."""
+    """The folders and the files directly below a folder, as paths from the session's folder.
+
+    >>> from pennon.file import LanceFileSession
+    >>> session = LanceFileSession(uri)
+    >>> with session.open_writer("part/a.lance") as writer:
+    ...     writer.write_batch(pa.table({"id": [1, 2, 3]}))
+    >>> session.list_with_delimiter()
+    ListResult(common_prefixes=['part'], objects=[])
+    """
 
     common_prefixes: list[str]
     objects: list[str]

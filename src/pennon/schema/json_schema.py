@@ -69,11 +69,11 @@ def _type(kind: pa.DataType) -> dict[str, Any]:
         return {"type": "fixed_size_binary", "length": kind.byte_width}
     found: dict[str, Any] = {"type": logical_type(kind).partition(".struct")[0]}
     if types.is_struct(kind):
-        found["fields"] = [_field(each) for each in kind.fields]  # type: ignore[attr-defined]
+        found["fields"] = [_field(each) for each in kind.fields]
     if types.is_fixed_size_list(kind):
-        found = {"type": "fixed_size_list", "length": kind.list_size}  # type: ignore[attr-defined]
+        found = {"type": "fixed_size_list", "length": kind.list_size}
     if types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
-        found["fields"] = [_field(kind.value_field)]  # type: ignore[attr-defined]
+        found["fields"] = [_field(kind.value_field)]
     return found
 
 

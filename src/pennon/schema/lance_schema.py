@@ -5,7 +5,9 @@ Inside Pennon a schema is a `pennon.schema.field.Schema`; these classes have pyl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import pyarrow as pa
 
@@ -13,7 +15,10 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import parse_path
-from pennon.schema.wire import PRIMARY_KEY
+from pennon.schema.wire import PRIMARY_KEY, parse_field_messages
+
+CLUSTERING_KEY: Final = "lance-schema:unenforced-clustering-key"
+"""The key of a field's metadata that makes it part of the clustering key."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +50,28 @@ class LanceField:
 
     def is_unenforced_primary_key(self) -> bool:
         """Return whether the field is, or belongs to, an unenforced primary key."""
-        return self.metadata.get(PRIMARY_KEY, "").lower() in {"true", "1", "yes"}
+        return self._is_key(PRIMARY_KEY)
+
+    def unenforced_primary_key_position(self) -> int | None:
+        """Return the place of the field in the primary key, from 1 on; 0 if it has none of its own, None for no key."""
+        return self._key_position(PRIMARY_KEY)
+
+    def is_unenforced_clustering_key(self) -> bool:
+        """Return whether the field is, or belongs to, an unenforced clustering key."""
+        return self._is_key(CLUSTERING_KEY)
+
+    def unenforced_clustering_key_position(self) -> int | None:
+        """Return the place of the field in the clustering key; as `unenforced_primary_key_position`."""
+        return self._key_position(CLUSTERING_KEY)
+
+    def _is_key(self, key: str) -> bool:
+        return self._key_position(key) is not None
+
+    def _key_position(self, key: str) -> int | None:
+        position = self.metadata.get(f"{key}:position", "")
+        if position.isascii() and position.isdigit():
+            return int(position)
+        return 0 if self.metadata.get(key, "").lower() in {"true", "1", "yes"} else None
 
     def __repr__(self) -> str:
         """Return name, id and type."""
@@ -73,9 +99,34 @@ class LanceSchema:
         """Return the schema with ids from 0, depth first."""
         return LanceSchema(schema_from_arrow(schema))
 
+    @staticmethod
+    def _from_protos(metadata_json: str, *field_protos: bytes) -> LanceSchema:
+        """Return the schema that pylance pickled: its metadata as JSON of bytes, and its fields as messages."""
+        metadata = {key: bytes(value) for key, value in json.loads(metadata_json).items()}
+        return LanceSchema(parse_field_messages(field_protos, metadata))
+
     def to_pyarrow(self) -> pa.Schema:
         """Return the schema without ids."""
         return schema_to_arrow(self.schema)
+
+    def unenforced_primary_key(self) -> list[LanceField]:
+        """Return the fields of the primary key, in its order; no writer enforces it.
+
+        >>> key = pa.field("id", pa.int64(), False, {"lance-schema:unenforced-primary-key": "true"})
+        >>> ds = pennon.write_dataset(pa.table({"id": [1]}, schema=pa.schema([key])), uri)
+        >>> [field.name() for field in ds.lance_schema.unenforced_primary_key()]
+        ['id']
+        """
+        return self._key(LanceField.unenforced_primary_key_position)
+
+    def unenforced_clustering_key(self) -> list[LanceField]:
+        """Return the fields of the clustering key, in its order."""
+        return self._key(LanceField.unenforced_clustering_key_position)
+
+    def _key(self, position: Callable[[LanceField], int | None]) -> list[LanceField]:
+        found = [LanceField(field) for top in self.schema.fields for field in top.walk()]
+        keys = [each for each in found if position(each) is not None]
+        return sorted(keys, key=lambda each: (position(each) == 0, position(each)))
 
     def fields(self) -> list[LanceField]:
         """Return the top-level fields."""

@@ -173,7 +173,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def rows_of_models(data: list[Any], model: type[pydantic.BaseModel]) -> list[dict[str, Any]]:
+def rows_of_models(data: Any, model: type[pydantic.BaseModel]) -> list[dict[str, Any]]:
     """Return the values of models as dicts; those of enums as their values.
 
     Raises ColumnTypeError (a TypeError) if one is not exactly of the class: its fields may be others.

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from google.protobuf.message import DecodeError
+
 from pennon.core.units import FieldId
 from pennon.errors import Breadcrumb, FormatError, LanceError
 from pennon.proto import file_pb2
@@ -38,6 +40,16 @@ _CHILDLESS_ENCODINGS = {
     "null": file_pb2.NONE,
     "struct": file_pb2.NONE,
 }
+
+
+def parse_field_messages(messages: Iterable[bytes], metadata: Mapping[str, bytes]) -> Schema:
+    """Return the schema of serialized fields; raises as `parse_fields` does, and FormatError for other bytes."""
+    try:
+        fields = [file_pb2.Field.FromString(message) for message in messages]
+    except DecodeError as error:
+        text = "these bytes are no field of a schema"
+        raise FormatError(text) from error
+    return parse_fields(fields, metadata)
 
 
 def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]) -> Schema:

@@ -110,7 +110,7 @@ print(dict(os.environ) == before, lance.__version__)
     assert run("-c", code) == "True 14.0.2"
 
 
-def test_second_install_changes_nothing() -> None:
+def test_second_install_has_no_effect() -> None:
     code = """
 import os, sys
 def state():
@@ -135,7 +135,7 @@ except NotImplementedError as error:
     assert str(Path("lance", "__init__.py")) in printed
 
 
-def test_pylance_is_imported_by_programs_that_did_not_ask() -> None:
+def test_programs_without_install_import_pylance() -> None:
     code = "import pennon, lance; print(lance.LanceDataset.__module__)"
     assert run("-c", code) == "lance.dataset"
 

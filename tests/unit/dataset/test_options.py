@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset import ScannerBuilder
 from pennon.errors import UnsupportedError
 
 TABLE = pa.table({"a": [1, 2]})
@@ -118,7 +119,6 @@ def test_unsupported_options_of_pylance_are_refused(uri: str) -> None:
 
 
 def test_unsupported_scan_option_error_names_the_option(uri: str) -> None:
-    for name in ("index_segments", "row_addr_allowlist"):
-        search: dict[str, Any] = {name: b"word"}
-        with pytest.raises(UnsupportedError, match=f"the scan option '{name}' is not supported"):
-            opened(uri).scanner(**search)
+    builder: Any = ScannerBuilder(opened(uri))
+    with pytest.raises(UnsupportedError, match="the scan option 'substrait_aggregate' is not"):
+        builder.substrait_aggregate(b"plan")

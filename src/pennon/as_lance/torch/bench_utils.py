@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pennon.errors import ArgumentError
 
 __all__ = ["ground_truth", "infer_vector_column", "recall", "sort_tensors"]
 
-_DISTANCES = {"l2": pairwise_l2, "cosine": pairwise_cosine}
+_DISTANCES: dict[str, Callable[[Any, Any], Any]] = {"l2": pairwise_l2, "cosine": pairwise_cosine}
 
 
 def sort_tensors(source: Any, other: Any, k: int) -> tuple[Any, Any]:

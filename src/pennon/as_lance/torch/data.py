@@ -211,7 +211,8 @@ class SafeLanceDataset(_DATA.Dataset):  # type: ignore[misc, name-defined]
         """Return rows by their numbers, in one read."""
         if self._ds is None:
             self._ds = pennon.dataset(self.uri, **self.dataset_options)
-        return self._ds.take(indices).to_pylist()
+        rows: list[dict[str, Any]] = self._ds.take(indices).to_pylist()
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_ds": None}
@@ -229,7 +230,8 @@ class TensorDataset(_DATA.Dataset):  # type: ignore[misc, name-defined]
         return "LanceTensorDataset"
 
     def __len__(self) -> int:
-        return math.ceil(self._data.shape[0] / self._batch_size)
+        rows: int = self._data.shape[0]
+        return math.ceil(rows / self._batch_size)
 
     def __getitem__(self, idx: int) -> Any:
         if idx >= len(self):

@@ -41,7 +41,12 @@ class FullTextOperator(Enum):
 
 
 class DocumentGranularity(StrEnum):
-    """The unit that counts as a document: a row, or an item of a row's list."""
+    """The unit that counts as a document: a row, or an item of a row's list.
+
+    >>> from pennon.query import DocumentGranularity
+    >>> DocumentGranularity.LIST_ELEMENT.value
+    'list_element'
+    """
 
     ROW = "row"
     LIST_ELEMENT = "list_element"
@@ -56,7 +61,12 @@ class Occur(Enum):
 
 
 class FullTextQuery:
-    """A query of texts; equal ones are equal, and it pickles."""
+    """A query of texts; equal ones are equal, and it pickles.
+
+    >>> from pennon.query import FullTextQuery, MatchQuery
+    >>> isinstance(MatchQuery("fox", "text"), FullTextQuery)
+    True
+    """
 
     def query_type(self) -> FullTextQueryType:
         """Return the kind of the query."""

@@ -192,9 +192,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     raise RetryableConflict(message)
 
 
-def _log_settled(
-    store: CommitStore, mine: PendingCommit, judged: DatasetVersion, head: Manifest
-) -> None:
+def _log_settled(store: CommitStore, mine: PendingCommit, judged: int, head: Manifest) -> None:
     """Log that the commit has no conflict with what others committed since ``judged``, if they did."""
     if head.version == judged:
         return

@@ -7,7 +7,7 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 import fsspec
@@ -22,15 +22,13 @@ from pennon.errors import ArgumentError, NotFoundError
 
 
 class Hub(LocalFileSystem):  # type: ignore[misc]
-    """The Hub as a local folder."""
+    """The Hub as the working folder."""
 
     protocol = "hf"
-    folder: ClassVar[str] = ""
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
-        path = path.removeprefix("hf://").rstrip("/")
-        return path if path.startswith(cls.folder) else f"{cls.folder}/{path.lstrip('/')}"
+        return path.removeprefix("hf://").rstrip("/")
 
     def resolve_path(self, path: str) -> Any:
         """Return a place, as huggingface_hub does."""
@@ -154,9 +152,9 @@ def check_their_loader(folder: Path) -> None:
 
 def check_hub(folder: Path) -> None:
     """Tables at ``hf://``, by `pennon`, `pennon.hf` and ``datasets`` in a stream."""
-    Hub.folder = str(folder / "hub")
+    os.chdir(folder)
     fsspec.register_implementation("hf", Hub, clobber=True)
-    hf.save_dataset(made(folder, 5), f"{Hub.folder}/datasets/me/pets/pets.lance")
+    hf.save_dataset(made(folder, 5), "datasets/me/pets/pets.lance")
     uri = "hf://datasets/me/pets/pets.lance"
     assert lance.dataset(uri).to_table(filter="id = 3", columns=["id"])["id"].to_pylist() == [3]
     for streaming in (False, True):
@@ -169,7 +167,6 @@ def check_hub(folder: Path) -> None:
 def main(folder: str) -> None:
     """Check each loader."""
     place = Path(folder)
-    os.chdir(place)
     for check in (check_module, check_their_loader, check_hub):
         below = place / check.__name__
         below.mkdir()

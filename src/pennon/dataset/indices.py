@@ -24,6 +24,7 @@ from pennon.dataset.index_arguments import (
 from pennon.dataset.index_arguments import IndexConfig as IndexConfig
 from pennon.dataset.index_reads import DatasetIndexReads, descriptions
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.table.indices import MEM_WAL, parse_indices
 
 if TYPE_CHECKING:
     from pennon.dataset.operation import Index
@@ -305,8 +306,8 @@ class DatasetIndices(DatasetIndexReads):
         >>> ds.mem_wal_index_details() is None
         True
         """
-        entries = table_indices.parse_indices(self._snapshot.manifest.indices)
-        if any(each.name == table_indices.MEM_WAL for each in entries):
+        entries = parse_indices(self._snapshot.manifest.indices)
+        if any(each.name == MEM_WAL for each in entries):
             message = "the table has a MemWAL, whose details are not read yet"
             raise UnsupportedError(message)
 

@@ -139,13 +139,14 @@ def commit_segments(
     _check_field(name, same, leaf.id)
     covered = frozenset[FragmentId]().union(*(each.fragment_ids or () for each in segments))
     replaced = tuple(i for i in same if i.fragment_ids is None or i.fragment_ids & covered)
-    staying = {i.type_name for i in same if i not in replaced}
-    other = staying - {each.type_name for each in segments}
+    staying = tuple(i for i in same if i not in replaced)
+    other = {i.type_name for i in staying} - {each.type_name for each in segments}
     if other:
         message = f"the index {name!r} has segments of the kind {', '.join(sorted(other))}, which must be replaced first"
         raise ArgumentError(message)
     named = tuple(rewritten(replace(each, name=name)) for each in segments)
-    return commit_on(snapshot, CreateIndex(named, replaced))
+    # New entries replace all of their name (pylance applies them so, too): those that stay are among the new ones.
+    return commit_on(snapshot, CreateIndex((*staying, *named), replaced))
 
 
 def plan_like(

@@ -24,7 +24,8 @@ from pennon.dataset.index_arguments import (
 from pennon.dataset.index_arguments import IndexConfig as IndexConfig
 from pennon.dataset.index_reads import DatasetIndexReads, descriptions
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.table.indices import MEM_WAL, parse_indices
+from pennon.table.indices import MEM_WAL
+from pennon.table.indices_wire import parse_indices
 
 if TYPE_CHECKING:
     from pennon.dataset.operation import Index

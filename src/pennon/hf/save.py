@@ -59,14 +59,16 @@ def save_dataset(
             for name, each in data.items()
         }  # fmt: skip
     if not isinstance(data, (known.Dataset, known.IterableDataset)):
-        message = f"expected a Dataset, an IterableDataset or a dict of them, got {type(data).__name__}"
+        message = (
+            f"expected a Dataset, an IterableDataset or a dict of them, got {type(data).__name__}"
+        )
         raise ArgumentError(message)
     return _save(
         data, uri, embed_external_files, mode=mode, storage_options=storage_options, **options
     )
 
 
-def _save(data: Any, uri: str | os.PathLike[str], embed: bool, **options: Any) -> LanceDataset:  # noqa: FBT001
+def _save(data: Any, uri: str | os.PathLike[str], embed: bool, **options: Any) -> LanceDataset:
     tables = iter(data.with_format("arrow").iter(_ROWS))
     features = data.features
     if features is None:

@@ -6,8 +6,10 @@ from typing import Final
 
 _EXTRAS: Final = {
     "datafusion": "sql",
+    "datasets": "huggingface",
     "lance_namespace": "namespace",
     "pandas": "pandas",
+    "polars": "polars",
     "pyspark": "spark",
 }
 

@@ -7,6 +7,7 @@ from typing import Final
 _EXTRAS: Final = {
     "datafusion": "sql",
     "datasets": "huggingface",
+    "huggingface_hub": "huggingface",
     "lance_namespace": "namespace",
     "pandas": "pandas",
     "polars": "polars",

@@ -39,8 +39,8 @@ def load_dataset(
     ``state_dict`` resumes in the middle.  Without ``streaming`` these rows are first copied into Arrow files
     in ``cache_dir`` (by default that of ``datasets``), which are memory-mapped, and used again for the same version.
 
-    Raises NotFoundError if there is no table and no folder of tables; UnsupportedError if the package ``datasets``
-    is not installed.
+    Raises NotFoundError if there is no table and no folder of tables; ModuleNotFoundError without the package
+    ``datasets``.
 
     >>> import pyarrow as pa
     >>> import pennon

@@ -7,16 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.errors import UnsupportedError
+from pennon.core.extras import not_installed
 
 
 def hugging_face(module: str = "datasets") -> Any:
-    """Return the package ``datasets``, or a module of it; raises UnsupportedError if it is not installed."""
+    """Return the package ``datasets``, or a module of it; raises ModuleNotFoundError if it is not installed."""
     try:
         return import_module(module)
-    except ImportError as error:
-        message = "pennon.hf needs the package datasets: pip install datasets"
-        raise UnsupportedError(message) from error
+    except ImportError:
+        raise not_installed("datasets", "pennon.hf") from None
 
 
 def is_array(kind: pa.DataType) -> bool:

@@ -38,7 +38,7 @@ def save_dataset(
     `pennon.write_dataset`.
 
     Raises ArgumentError for anything else than a dataset, and for an IterableDataset that neither knows its features
-    nor has a row; UnsupportedError if the package ``datasets`` is not installed.
+    nor has a row; ModuleNotFoundError without the package ``datasets``.
 
     >>> import datasets
     >>> from pennon import hf

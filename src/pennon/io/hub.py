@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
+from pennon.core.extras import not_installed
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, Breadcrumb, NotFoundError, StoreError, UnsupportedError
 from pennon.io.limits import WEB_SERVER, FetchLimits
@@ -175,9 +176,8 @@ class HubStore:
 def _fsspec() -> Any:
     try:
         return import_module("fsspec")
-    except ImportError as error:
-        message = "hf:// needs the package huggingface_hub: pip install huggingface_hub"
-        raise UnsupportedError(message) from error
+    except ImportError:
+        raise not_installed("huggingface_hub", "hf://") from None
 
 
 def _info(path: str, found: Mapping[str, Any]) -> ObjectInfo:

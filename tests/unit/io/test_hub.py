@@ -98,5 +98,5 @@ def test_an_option_that_the_hub_does_not_know_gives_a_warning() -> None:
 
 def test_the_hub_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(UnsupportedError, match="pip install huggingface_hub"):
+    with pytest.raises(ModuleNotFoundError, match="huggingface"):
         pennon.dataset(URI)

@@ -124,6 +124,14 @@ upstream-suite: setup ## Lance's own tests, Pennon beside pylance (SUITE=its pyt
 		--target build/upstream tqdm ml_dtypes pillow duckdb polars polars-runtime-32
 	@$(PY) -m tests.upstream $(SUITE) $(ARGS)
 
+.PHONY: engine-suite
+engine-suite: engines ## a library's own tests of Lance, Pennon beside pylance (SUITE=lance-ray ARGS=tests/test_fragment.py)
+	@test -d build/engine-suite/pylance || { .venv-engines/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --target build/engine-suite/tools pytest pytest-asyncio pytest-timeout pluggy iniconfig pillow psutil \
+		backports.asyncio.runner geoarrow-rust-core soundfile cffi pycparser && .venv-engines/bin/python -m pip install \
+		--quiet --disable-pip-version-check --no-deps --target build/engine-suite/pylance pylance==14.0.2; }
+	@$(PY) -m tests.engines.suite $(SUITE) $(ARGS)
+
 .PHONY: bench
 bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group text" to choose)
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)

@@ -12,7 +12,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree as ET
+
+from tests.upstream.report import print_comparison, read_report
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = "build/upstream"
@@ -40,16 +41,7 @@ def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
         if not report.exists():
             message = f"pytest did not run {file}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
             raise RuntimeError(message)
-        cases = ET.parse(report).getroot().iter("testcase")
-        return {f"{case.get('classname')}.{case.get('name')}": _said(case) for case in cases}
-
-
-def _said(case: ET.Element) -> str:
-    for kind in ("failure", "error", "skipped"):
-        found = case.find(kind)
-        if found is not None:
-            return f"{kind}: {(found.get('message') or '').splitlines()[0:1]}"
-    return ""
+        return read_report(report)
 
 
 def main() -> int:
@@ -66,18 +58,7 @@ def main() -> int:
     for file in asked.files:
         theirs = outcomes(asked.folder, file, options)
         ours = outcomes(asked.folder, file, [*options, "-p", "tests.upstream.alias"])
-        measured = [name for name, said in theirs.items() if not said]
-        failed = {name: ours.get(name, "not collected") for name in theirs}
-        failed = {name: said for name, said in failed.items() if said}
-        lost = {name: said for name, said in failed.items() if not theirs[name]}
-        share = 1 - len(lost) / max(len(measured), 1)
-        print(
-            f"{file}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}; "
-            f"of all {len(theirs)} Pennon passes {len(theirs) - len(failed)}",
-            flush=True,
-        )
-        for name, said in (failed if asked.all else lost).items():
-            print(f"    {name}: {said}", flush=True)
+        print_comparison(file, theirs, ours, all_failures=asked.all)
     return 0
 
 

@@ -83,11 +83,9 @@ _LATER = frozenset(
         "index_cache_backend",
         "initial_bases",
         "metadata_cache_backend",
-        "namespace_client",
         "namespace_client_managed_versioning",
         "session",
         "store_registry",
-        "table_id",
         "target_all_bases",
         "target_bases",
         "_inner_reader",
@@ -95,6 +93,8 @@ _LATER = frozenset(
     ]
 )
 """Options of pylance 14.0.2 that one door or another of ours does not have."""
+_CREDENTIALS_ONLY = {"namespace_client", "table_id"}
+"""Options of pylance that renew the credentials of a place that is named beside them: nothing to do here."""
 _HARMLESS = {"external_blob_mode": "reference"}
 
 
@@ -130,6 +130,8 @@ def refuse(options: Mapping[str, Any], door: Callable[..., Any] | str, *, known:
     one of pylance's that is set, TypeError for any other name: it is misspelt.
     """
     for name, value in options.items():
+        if name in _CREDENTIALS_ONLY:
+            continue
         if name not in _LATER:
             if isinstance(door, str):
                 raise unknown_option(door, name, known)

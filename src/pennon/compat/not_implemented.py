@@ -20,7 +20,7 @@ MODULE = """
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
+    initialize_mem_wal io_stats_incremental io_stats_snapshot
     mem_wal_writer
     storage_options_accessor
 """

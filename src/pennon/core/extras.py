@@ -6,8 +6,11 @@ from typing import Final
 
 _EXTRAS: Final = {
     "datafusion": "sql",
+    "datasets": "huggingface",
+    "huggingface_hub": "huggingface",
     "lance_namespace": "namespace",
     "pandas": "pandas",
+    "polars": "polars",
     "pyspark": "spark",
     "torch": "torch",
 }

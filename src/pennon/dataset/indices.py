@@ -24,6 +24,8 @@ from pennon.dataset.index_arguments import (
 from pennon.dataset.index_arguments import IndexConfig as IndexConfig
 from pennon.dataset.index_reads import DatasetIndexReads, descriptions
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.table.indices import MEM_WAL
+from pennon.table.indices_wire import parse_indices
 
 if TYPE_CHECKING:
     from pennon.dataset.operation import Index
@@ -285,7 +287,10 @@ class DatasetIndices(DatasetIndexReads):
     def commit_existing_index_segments(
         self, index_name: str, column: str, segments: Iterable[Index]
     ) -> Self:
-        """Make segments the index of that name, and turn the handle to the version that has it.
+        """Make segments part of the index of that name, and turn the handle to the version that has it.
+
+        They replace those segments of it that share a fragment with them.  Raises ArgumentError for segments of another
+        column, and for a kind that is not that of the segments that stay.
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> segment = ds.create_index_uncommitted("id", "BTREE", fragment_ids=[0])
@@ -294,6 +299,18 @@ class DatasetIndices(DatasetIndexReads):
         """
         self._turn_to(ops.commit_segments(self._snapshot, index_name, column, _entries(segments)))
         return self
+
+    def mem_wal_index_details(self) -> None:
+        """Return None, for a table without rows beside it (MemWAL); raises UnsupportedError for one with them.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.mem_wal_index_details() is None
+        True
+        """
+        entries = parse_indices(self._snapshot.manifest.indices)
+        if any(each.name == MEM_WAL for each in entries):
+            message = "the table has a MemWAL, whose details are not read yet"
+            raise UnsupportedError(message)
 
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 from pennon.compat.arguments import refuse
 from pennon.compat.option_types import NotSupportedYet, WriteModeName, WriteNotSupportedYet
 from pennon.core.interpreter_end import check_imports_work
+from pennon.dataset.namespace_tables import place_of_table
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
@@ -64,9 +65,7 @@ def dataset(
     check_imports_work()
     opened = _dataset_class()
     refuse(unsupported, dataset)
-    if uri is None:
-        message = "a table needs a uri"
-        raise ArgumentError(message)
+    uri, storage_options = place_of_table(uri, unsupported, storage_options)
     if version is None and asof is not None:
         store = open_store(uri, storage_options, trusted_bases)
         version = version_as_of(store, parse_time(asof))
@@ -195,9 +194,7 @@ def write_dataset(
     from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 
     refuse(unsupported, write_dataset)
-    if uri is None:
-        message = "a table needs a uri"
-        raise ArgumentError(message)
+    uri, storage_options = place_of_table(uri, unsupported, storage_options, mode)
     options = WriteOptions.among(locals())
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, opened):

@@ -43,8 +43,8 @@ def open_store(
 
     Plain paths, ``file://`` and ``memory://`` (without a name: a new store every time, as with
     pylance; its ``uri`` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
-    ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes; and
-    ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).  ``trusted``: the only places that links
+    ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes;
+    ``hf://`` through huggingface_hub (`pennon.io.hub`); and ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).  ``trusted``: the only places that links
     in a local folder may lead to, as `pennon.io.trust` says; the environment's list counts, too.
 
     Raises ArgumentError for an unknown scheme.  An unknown option gives a warning on first use.
@@ -66,6 +66,10 @@ def _open(uri: str, storage_options: Mapping[str, str]) -> Store:
         return LocalStore(location.path, uri)
     if location.scheme == "memory":
         return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
+    if location.scheme == "hf":
+        from pennon.io.hub import open_hub  # noqa: PLC0415 - as below
+
+        return open_hub(uri, storage_options)
     from pennon.io.remote import open_remote  # noqa: PLC0415 - saves obstore
 
     return open_remote(location, uri, storage_options)

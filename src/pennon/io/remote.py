@@ -18,7 +18,7 @@ import os
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -61,7 +61,7 @@ _NO_RETRIES = ("client_max_retries", "0")
 def open_remote(location: Location, uri: str, options: Mapping[str, str]) -> RemoteStore:
     """Return the store at ``location``; raises ArgumentError for a scheme that is none of ours."""
     if location.scheme not in SCHEMES:
-        known = ", ".join(("file", "memory", *SCHEMES))
+        known = ", ".join(("file", "memory", "hf", *SCHEMES))
         message = f"no store is known for {location.scheme}://; known are {known}"
         raise ArgumentError(message)
     if not location.authority:
@@ -301,12 +301,23 @@ _REFUSED: set[_Place] = set()
 """Stores that were put to the test in this process, and what came of it."""
 
 
+class ReadsExtents(Protocol):
+    """A store that answers one contiguous range by one request."""
+
+    @property
+    def limits(self) -> FetchLimits:
+        """Return how the store likes to be asked."""
+
+    def read_extent(self, path: str, extent: ByteRange) -> pa.Buffer:
+        """Return the bytes of a range, all of them; raises StoreError if it cannot."""
+
+
 class RemoteReader:
-    """An `ObjectReader` for one object in a bucket."""
+    """An `ObjectReader` for one object of a remote store."""
 
     __slots__ = ("_path", "_size_bytes", "_store")
 
-    def __init__(self, store: RemoteStore, path: str, size_bytes: int) -> None:
+    def __init__(self, store: ReadsExtents, path: str, size_bytes: int) -> None:
         self._store = store
         self._path = path
         self._size_bytes = size_bytes

@@ -63,8 +63,10 @@ class WriteMode(Enum):
     OVERWRITE = "overwrite"
 
     @classmethod
-    def parse(cls, name: str) -> WriteMode:
-        """Return the mode of that name; raises ArgumentError that lists the modes."""
+    def parse(cls, name: str | None) -> WriteMode:
+        """Return the mode of that name, ``create`` for None; raises ArgumentError that lists the modes."""
+        if name is None:
+            return cls.CREATE
         try:
             return cls(str(name).lower())
         except ValueError:

@@ -8,6 +8,7 @@ import pytest
 
 from pennon.errors import ArgumentError
 from pennon.io import LocalStore, MemoryStore, open_store
+from pennon.io.hub import HubStore
 from pennon.io.remote import RemoteStore
 from pennon.io.store import Store
 
@@ -23,6 +24,7 @@ from pennon.io.store import Store
         ("gs://bucket/t.lance", RemoteStore),
         ("az://container/t.lance", RemoteStore),
         ("https://host/t.lance", RemoteStore),
+        ("hf://datasets/owner/name/t.lance", HubStore),
     ],
 )
 def test_the_scheme_chooses_the_store(uri: str, kind: type[Store]) -> None:
@@ -35,7 +37,9 @@ def test_open_store_of_a_path_object(tmp_path: Path) -> None:
     assert open_store(tmp_path).uri == str(tmp_path)
 
 
-@pytest.mark.parametrize("uri", ["ftp://host/t", "s3:///t", "s3+ddb://bucket/t"])
+@pytest.mark.parametrize(
+    "uri", ["ftp://host/t", "s3:///t", "s3+ddb://bucket/t", "hf://datasets/owner"]
+)
 def test_open_store_refuses_unknown_uris(uri: str) -> None:
     with pytest.raises(ArgumentError):
         open_store(uri)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pennon.core.loggers import MAINTENANCE
-from pennon.core.units import FieldId
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError, IndexExistsError, UnsupportedError
 from pennon.index.kinds import kind_called
 from pennon.index.vector.kind import KIND as VECTOR
@@ -124,7 +124,12 @@ def _values_of(segment: Index) -> tuple[Any, ...]:
 def commit_segments(
     snapshot: Snapshot, name: str, column: str, segments: Sequence[Index]
 ) -> Manifest:
-    """Make segments an index of that name, which replaces one that there is; return the version made."""
+    """Make segments part of the index of that name; return the version made.
+
+    They replace the segments that share a fragment with them, as in pylance 14, and those that do not say
+    which they cover.  Raises ArgumentError for segments of another column, and for a kind that is not that of
+    the segments that stay.
+    """
     check_index_name(name)
     leaf = leaf_of(snapshot.manifest.schema, column)
     if not segments or any(each.field_ids != (leaf.id,) for each in segments):
@@ -132,8 +137,16 @@ def commit_segments(
         raise ArgumentError(message)
     same = tuple(i for i in parse_indices(snapshot.manifest.indices) if i.name == name)
     _check_field(name, same, leaf.id)
+    covered = frozenset[FragmentId]().union(*(each.fragment_ids or () for each in segments))
+    replaced = tuple(i for i in same if i.fragment_ids is None or i.fragment_ids & covered)
+    staying = tuple(i for i in same if i not in replaced)
+    other = {i.type_name for i in staying} - {each.type_name for each in segments}
+    if other:
+        message = f"the index {name!r} has segments of the kind {', '.join(sorted(other))}, which must be replaced first"
+        raise ArgumentError(message)
     named = tuple(rewritten(replace(each, name=name)) for each in segments)
-    return commit_on(snapshot, CreateIndex(named, same))
+    # New entries replace all of their name (pylance applies them so, too): those that stay are among the new ones.
+    return commit_on(snapshot, CreateIndex((*staying, *named), replaced))
 
 
 def plan_like(

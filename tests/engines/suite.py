@@ -1,0 +1,90 @@
+"""Run a library's own tests of Lance with Pennon and with pylance: ``make engine-suite SUITE=FOLDER ARGS=…``.
+
+FOLDER is the root of the library's repository, which is no part of this tree: lance-ray, daft-lance,
+Daft, Hugging Face's datasets.  The measure is the tests that pass here with pylance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pennon.as_lance.install import PATH as ALIAS
+from tests.upstream.report import print_comparison, read_report
+
+ROOT: Final = Path(__file__).parents[2]
+PYTHON: Final = ROOT / ".venv-engines" / "bin" / "python"
+TOOLS: Final = ROOT / "build" / "engine-suite" / "tools"
+"""What those tests import, and nothing of ours does."""
+PYLANCE: Final = ROOT / "build" / "engine-suite" / "pylance"
+
+QUIET: Final = {
+    "DAFT_ANALYTICS_ENABLED": "0",
+    "DAFT_RUNNER": "native",
+    "HF_HUB_OFFLINE": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "600",
+}
+
+
+def outcomes(
+    folder: Path, files: Sequence[str], lance: Path | str, options: Sequence[str]
+) -> dict[str, str]:
+    """Run tests with the module ``lance`` of a folder; return for each test "" if it passed, else what was said."""
+    with tempfile.TemporaryDirectory() as made:
+        report = Path(made) / "report.xml"
+        command = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "-q",
+            "--no-header",
+            *files,
+            "--timeout=600",
+            "--continue-on-collection-errors",
+        ]
+        command += [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, *options],
+            cwd=folder,
+            env={
+                "PYTHONPATH": os.pathsep.join(str(place) for place in (lance, ROOT / "src", TOOLS)),
+                "PATH": f"{PYTHON.parent}:/usr/bin:/bin",
+                "HOME": made,
+                "HF_HOME": f"{made}/cache",
+                **QUIET,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not report.exists():
+            message = f"pytest did not run {files}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
+            raise RuntimeError(message)
+        return read_report(report)
+
+
+def main() -> int:
+    """Run the files with both, and say what only pylance passes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="root of the library's repository")
+    parser.add_argument("files", nargs="+", help="files or folders of tests there")
+    parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
+    parser.add_argument("--confcutdir", help="conftest.py of folders above this one is not used")
+    asked = parser.parse_args()
+    options = ["-k", asked.name] if asked.name else []
+    options += ["--confcutdir", asked.confcutdir] if asked.confcutdir else []
+    theirs = outcomes(asked.folder, asked.files, PYLANCE, options)
+    ours = outcomes(asked.folder, asked.files, ALIAS, options)
+    print_comparison(asked.folder.name, theirs, ours)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

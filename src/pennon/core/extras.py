@@ -8,6 +8,7 @@ _EXTRAS: Final = {
     "datafusion": "sql",
     "lance_namespace": "namespace",
     "pandas": "pandas",
+    "polars": "polars",
     "pyspark": "spark",
 }
 

@@ -62,7 +62,9 @@ def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> No
         pl.from_arrow(names["ds"])
 
 
-@pytest.mark.parametrize("page", ["catalogs.md", "dataframes.md", "sql.md", "tables.md", "versions.md"])
+@pytest.mark.parametrize(
+    "page", ["catalogs.md", "dataframes.md", "sql.md", "tables.md", "versions.md"]
+)
 def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / page, "python"):

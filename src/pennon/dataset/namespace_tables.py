@@ -32,7 +32,9 @@ def place_of_table(
             raise ArgumentError(message)
         return uri, storage_options
     if uri is not None:
-        message = "a table is named either by its uri or by namespace_client and table_id, not by both"
+        message = (
+            "a table is named either by its uri or by namespace_client and table_id, not by both"
+        )
         raise ArgumentError(message)
     if client is None or table_id is None:
         message = "namespace_client and table_id go together"

@@ -59,7 +59,9 @@ def save_dataset(
             for name, each in data.items()
         }  # fmt: skip
     if not isinstance(data, (known.Dataset, known.IterableDataset)):
-        message = f"expected a Dataset, an IterableDataset or a dict of them, got {type(data).__name__}"
+        message = (
+            f"expected a Dataset, an IterableDataset or a dict of them, got {type(data).__name__}"
+        )
         raise ArgumentError(message)
     return _save(
         data, uri, embed_external_files, mode=mode, storage_options=storage_options, **options

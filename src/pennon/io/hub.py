@@ -47,7 +47,9 @@ def open_hub(uri: str, options: Mapping[str, str]) -> HubStore:
     if len(root.split("/")) < _SEGMENTS:
         message = f"{uri!r} names no folder of a repository: hf://datasets/OWNER/NAME/FOLDER"
         raise ArgumentError(message)
-    unknown = sorted(set(options) - set(_OPTIONS) - {"hf"})  # `datasets` passes its own settings on so
+    unknown = sorted(
+        set(options) - set(_OPTIONS) - {"hf"}
+    )  # `datasets` passes its own settings on so
     if unknown:
         message = f"storage options that hf:// does not know: {', '.join(unknown)}; it knows {', '.join(_OPTIONS)}"
         warnings.warn(message, stacklevel=2)

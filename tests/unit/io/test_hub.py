@@ -46,7 +46,9 @@ def test_a_take_from_the_hub_asks_for_no_size(hub: FakeHub) -> None:
 def test_folders_of_the_hub_are_listed(hub: FakeHub) -> None:
     store = open_store(URI)
     assert list(store.list_folders("")) == ["_transactions", "_versions", "data"]
-    assert [path for path, _ in store.list_names("data")] == [each.path for each in store.list("data")]
+    assert [path for path, _ in store.list_names("data")] == [
+        each.path for each in store.list("data")
+    ]
     assert list(store.list("nothing")) == []
 
 

@@ -37,7 +37,9 @@ def test_open_store_of_a_path_object(tmp_path: Path) -> None:
     assert open_store(tmp_path).uri == str(tmp_path)
 
 
-@pytest.mark.parametrize("uri", ["ftp://host/t", "s3:///t", "s3+ddb://bucket/t", "hf://datasets/owner"])
+@pytest.mark.parametrize(
+    "uri", ["ftp://host/t", "s3:///t", "s3+ddb://bucket/t", "hf://datasets/owner"]
+)
 def test_open_store_refuses_unknown_uris(uri: str) -> None:
     with pytest.raises(ArgumentError):
         open_store(uri)

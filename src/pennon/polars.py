@@ -73,7 +73,7 @@ def scan_lance(
     polars = _polars()
     if not isinstance(table, LanceDataset):
         table = dataset(table, version, storage_options=storage_options)
-    asked = {
+    asked: dict[str, Any] = {
         "filter": filter,
         "nearest": None if nearest is None else dict(nearest),
         "full_text_query": full_text_query,

@@ -112,9 +112,14 @@ def check_module(folder: Path) -> None:
     hf.save_dataset(made(folder, 3), uri)
     assert len(hf.load_dataset(uri, version=1)) == 3  # not what the cache has of the other table
 
-    several = datasets.DatasetDict(train=data.select_columns(["id"]), test=data.select_columns(["id", "label"]))
+    several = datasets.DatasetDict(
+        train=data.select_columns(["id"]), test=data.select_columns(["id", "label"])
+    )
     assert set(hf.save_dataset(several, folder / "splits")) == {"train", "test"}
-    assert {name: len(each) for name, each in hf.load_dataset(folder / "splits").items()} == {"train": 10, "test": 10}
+    assert {name: len(each) for name, each in hf.load_dataset(folder / "splits").items()} == {
+        "train": 10,
+        "test": 10,
+    }
     streams = hf.load_dataset(folder / "splits", streaming=True)
     assert list(streams["test"])[3] == {"id": 3, "label": 1}
     png = {"id": [1], "png": [lance.dataset(str(uri)).to_table()["image"][0].as_py()["bytes"]]}
@@ -129,7 +134,9 @@ def check_module(folder: Path) -> None:
     assert loaded[0] == sounds[0]
     for data, error in (([1], ArgumentError), ("none.lance", NotFoundError)):
         try:
-            hf.load_dataset(folder / data) if isinstance(data, str) else hf.save_dataset(data, folder / "x")
+            hf.load_dataset(folder / data) if isinstance(data, str) else hf.save_dataset(
+                data, folder / "x"
+            )
         except error:
             continue
         raise AssertionError(data)
@@ -146,7 +153,9 @@ def check_their_loader(folder: Path) -> None:
         assert set(whole) == {"train", "test"}
         assert whole["train"].features == known
         assert [each["image"].size for each in whole["test"]] == [(6, 4)] * 2
-        one = datasets.load_dataset(str(place / "train.lance"), columns=["id", "label"], streaming=streaming)
+        one = datasets.load_dataset(
+            str(place / "train.lance"), columns=["id", "label"], streaming=streaming
+        )
         assert list(one["train"])[5] == {"id": 5, "label": 1}
 
 

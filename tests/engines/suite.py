@@ -33,11 +33,22 @@ QUIET: Final = {
 }
 
 
-def outcomes(folder: Path, files: Sequence[str], lance: Path | str, options: Sequence[str]) -> dict[str, str]:
+def outcomes(
+    folder: Path, files: Sequence[str], lance: Path | str, options: Sequence[str]
+) -> dict[str, str]:
     """Run tests with the module ``lance`` of a folder; return for each test "" if it passed, else what was said."""
     with tempfile.TemporaryDirectory() as made:
         report = Path(made) / "report.xml"
-        command = [PYTHON, "-m", "pytest", "-q", "--no-header", *files, "--timeout=600", "--continue-on-collection-errors"]
+        command = [
+            PYTHON,
+            "-m",
+            "pytest",
+            "-q",
+            "--no-header",
+            *files,
+            "--timeout=600",
+            "--continue-on-collection-errors",
+        ]
         command += [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
         run = subprocess.run(
             [*command, *options],

@@ -30,6 +30,8 @@ RUN_HERE = {
     "tables.md",
     "versions.md",
 }
+RUN_BESIDE_ENGINES = {"huggingface.md", "ray-daft.md"}
+"""Run by tests/engines, in the environment of these libraries."""
 RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
 
 
@@ -40,7 +42,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_with_python_blocks_are_run_by_a_test() -> None:
     found = {each.name for each in pages() if blocks(each, "python")}
-    assert found == RUN_HERE | RUN_ON_SPARK
+    assert found == RUN_HERE | RUN_BESIDE_ENGINES | RUN_ON_SPARK
 
 
 def test_every_code_block_names_its_language_and_none_is_indented() -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 _EXTRAS: Final = {
     "datafusion": "sql",
+    "datasets": "huggingface",
     "lance_namespace": "namespace",
     "pandas": "pandas",
     "polars": "polars",

@@ -68,7 +68,7 @@ def save_dataset(
     )
 
 
-def _save(data: Any, uri: str | os.PathLike[str], embed: bool, **options: Any) -> LanceDataset:  # noqa: FBT001
+def _save(data: Any, uri: str | os.PathLike[str], embed: bool, **options: Any) -> LanceDataset:
     tables = iter(data.with_format("arrow").iter(_ROWS))
     features = data.features
     if features is None:

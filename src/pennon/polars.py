@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -44,6 +45,7 @@ def scan_lance(
     filter: str | None = None,
     nearest: Mapping[str, Any] | None = None,
     full_text_query: str | Mapping[str, Any] | None = None,
+    prefilter: bool = False,
     with_row_id: bool = False,
     version: int | str | None = None,
     storage_options: dict[str, str] | None = None,
@@ -54,7 +56,8 @@ def scan_lance(
     indices and skip pages, as far as they are comparisons, ``is_null``, ``is_in``, ``is_between``, ``starts_with``,
     ``ends_with`` or ``contains(literal=True)`` of a column with a value, joined by and, or, not; Polars does the rest.
 
-    ``filter`` (SQL), ``nearest``, ``full_text_query`` and ``with_row_id`` are those of `LanceDataset.scanner`.  The query's
+    ``filter`` (SQL), ``nearest``, ``full_text_query``, ``prefilter`` and ``with_row_id`` are those of
+    `LanceDataset.scanner`: with ``prefilter`` a search finds ``k`` of the rows that match ``filter``.  The query's
     own filters and limits apply to what a search found.  ``version`` and ``storage_options`` open the table, if it
     is given by a path or URI.
 
@@ -68,29 +71,29 @@ def scan_lance(
     ['b', 'c']
     """
     polars = _polars()
-    plugins = polars.io.plugins
     if not isinstance(table, LanceDataset):
         table = dataset(table, version, storage_options=storage_options)
-    asked = {
+    asked: dict[str, Any] = {
         "filter": filter,
         "nearest": None if nearest is None else dict(nearest),
         "full_text_query": full_text_query,
+        "prefilter": prefilter,
         "with_row_id": with_row_id,
     }
     schema = table.scanner(**asked).projected_schema
     empty = polars.from_arrow(schema.empty_table())
     source = partial(_frames, table, asked)
-    frame: pl.LazyFrame = plugins.register_io_source(source, schema=empty.schema, is_pure=True)
+    frame: pl.LazyFrame = import_module("polars.io.plugins").register_io_source(
+        source, schema=empty.schema, is_pure=True
+    )
     return frame
 
 
 def _polars() -> Any:
     try:
-        import polars  # noqa: PLC0415 - an extra
-        import polars.io.plugins  # noqa: PLC0415
+        return import_module("polars")
     except ImportError:
         raise not_installed("polars", "scan_lance") from None
-    return polars
 
 
 def _frames(
@@ -212,8 +215,7 @@ def _text_test(function: Any, operands: list[pl.Expr]) -> pc.Expression:
         return found
     if not function["Contains"]["literal"]:
         raise LookupError(function)
-    found = pc.match_substring(column, text)
-    return found
+    return pc.match_substring(column, text)
 
 
 def _column(expression: pl.Expr) -> pc.Expression:

@@ -26,6 +26,7 @@ RUN_HERE = {
     "catalogs.md",
     "compat.md",
     "embeddings.md",
+    "dataframes.md",
     "sql.md",
     "stores.md",
     "tables.md",
@@ -75,7 +76,7 @@ def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> No
 
 
 @pytest.mark.parametrize(
-    "page", ["catalogs.md", "embeddings.md", "sql.md", "tables.md", "versions.md"]
+    "page", ["catalogs.md", "dataframes.md", "embeddings.md", "sql.md", "tables.md", "versions.md"]
 )
 def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}

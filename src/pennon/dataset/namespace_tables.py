@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from pennon.errors import ArgumentError, UnsupportedError
 
-Place = TypeVar("Place")
-
 
 def place_of_table(
-    uri: Place | None,
+    uri: Any,
     options: Mapping[str, Any],
     storage_options: dict[str, str] | None,
     mode: str | None = "append",
-) -> tuple[Place | str, dict[str, str] | None]:
+) -> tuple[Any, dict[str, str] | None]:
     """Return the place of a table and its storage options: as given, or as ``namespace_client`` says.
 
     ``options`` may have ``namespace_client`` and ``table_id``, a list of names.  The client is asked once, and
@@ -32,7 +30,9 @@ def place_of_table(
             raise ArgumentError(message)
         return uri, storage_options
     if uri is not None:
-        message = "a table is named either by its uri or by namespace_client and table_id, not by both"
+        message = (
+            "a table is named either by its uri or by namespace_client and table_id, not by both"
+        )
         raise ArgumentError(message)
     if client is None or table_id is None:
         message = "namespace_client and table_id go together"

@@ -48,7 +48,9 @@ def test_commit_of_segments_replaces_those_that_share_a_fragment(tmp_path: Path)
 def test_commit_of_segments_of_another_kind_beside_staying_ones_is_refused(tmp_path: Path) -> None:
     table = four_fragments(tmp_path)
     add(table, "BTREE", [0, 1])
-    with pytest.raises(pennon.errors.ArgumentError, match="segments of the kind BTree"):
+    with pytest.raises(
+        pennon.errors.ArgumentError, match="cannot change index 'by_id' from type BTree"
+    ):
         add(table, "BITMAP", [2, 3])
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import pennon
 import pennon.namespace
+from pennon.dataset.namespace_tables import place_of_table
 
 ROWS = pa.table({"id": [1, 2]})
 
@@ -40,8 +41,6 @@ def test_namespace_client_without_table_id_is_refused(client: Any) -> None:
 
 
 def test_storage_options_of_a_namespace_go_before_those_given(tmp_path: Path) -> None:
-    from pennon.dataset.namespace_tables import place_of_table  # noqa: PLC0415
-
     class Fixed:
         """A namespace of one table."""
 

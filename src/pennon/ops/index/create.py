@@ -142,7 +142,11 @@ def commit_segments(
     staying = tuple(i for i in same if i not in replaced)
     other = {i.type_name for i in staying} - {each.type_name for each in segments}
     if other:
-        message = f"the index {name!r} has segments of the kind {', '.join(sorted(other))}, which must be replaced first"
+        new = ", ".join(sorted({each.type_name for each in segments}))
+        message = (
+            f"cannot change index {name!r} from type {', '.join(sorted(other))} to {new} while segments of other "
+            "fragments stay: replace all fragments at once, or drop the index first"
+        )
         raise ArgumentError(message)
     named = tuple(rewritten(replace(each, name=name)) for each in segments)
     # New entries replace all of their name (pylance applies them so, too): those that stay are among the new ones.

@@ -14,7 +14,7 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Final
 
 from tasks import Side, Task, Works, answer_tasks
@@ -87,7 +87,7 @@ class LoaderSide(Side):
         return {"rate": rows / (now - started), "first": first, "rows": every}
 
 
-def _epochs(loader: Any) -> Iterator[Any]:
+def _epochs(loader: Any) -> Generator[Any]:
     while True:
         yield from loader
 
@@ -118,7 +118,7 @@ class PennonSide(LoaderSide):
         )
         return data_loader(data, task, batch_size=None)
 
-    def order(self, task: Task) -> dict[str, int]:  # noqa: ARG002
+    def order(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
         """Return the options of the order: none."""
         return {}
 
@@ -126,7 +126,7 @@ class PennonSide(LoaderSide):
 class PennonBatchesSide(PennonSide):
     """`pennon.torch.LanceBatches`: blocks of neighbouring rows shuffled, a batch each, as `PylanceSide` does."""
 
-    def order(self, task: Task) -> dict[str, int]:
+    def order(self, task: Task) -> dict[str, Any]:
         """See `PennonSide.order`."""
         return {"block_rows": task["batch_size"]}
 
@@ -143,7 +143,7 @@ class PylanceSide(LoaderSide):
         from lance.sampler import ShardedBatchSampler  # noqa: PLC0415
         from lance.torch.data import LanceDataset  # noqa: PLC0415
 
-        tensors = {} if task["kind"] == "vectors" else {"to_tensor_fn": to_lists}
+        tensors: dict[str, Any] = {} if task["kind"] == "vectors" else {"to_tensor_fn": to_lists}
         data = LanceDataset(
             lance.dataset(f"{task['folder']}/table.lance"),
             batch_size=task["batch_size"],
@@ -171,11 +171,11 @@ class PylanceRowsSide(LoaderSide):
         """See `LoaderSide.open`."""
         from lance.torch.data import SafeLanceDataset, get_safe_loader  # noqa: PLC0415
 
-        data = SafeLanceDataset(f"{task['folder']}/table.lance")
+        data = SafeLanceDataset(f"{task['folder']}/table.lance")  # type: ignore[no-untyped-call]
         size, workers = task["batch_size"], task["workers"]
         if not workers:
             return data_loader(data, task, batch_size=size, shuffle=True)
-        return get_safe_loader(data, batch_size=size, num_workers=workers, shuffle=True)
+        return get_safe_loader(data, batch_size=size, num_workers=workers, shuffle=True)  # type: ignore[no-untyped-call]
 
 
 class HuggingFaceSide(LoaderSide):
@@ -244,7 +244,7 @@ def _files(folder: str) -> Iterable[str]:
     return sorted(entry.path for entry in os.scandir(folder))
 
 
-def _values(column: Any, kind: str) -> Iterable[Any]:
+def _values(column: Any, kind: str) -> Any:
     if kind == "vectors":
         return iter(column.flatten().to_numpy().reshape(len(column), -1))
     return iter(column.to_pylist())

@@ -21,7 +21,7 @@ from pennon import hf
 from pennon.errors import ArgumentError, NotFoundError
 
 
-class Hub(LocalFileSystem):  # type: ignore[misc]
+class Hub(LocalFileSystem):
     """The Hub as the working folder."""
 
     protocol = "hf"
@@ -115,7 +115,8 @@ def check_module(folder: Path) -> None:
     several = datasets.DatasetDict(
         train=data.select_columns(["id"]), test=data.select_columns(["id", "label"])
     )
-    assert set(hf.save_dataset(several, folder / "splits")) == {"train", "test"}
+    saved: Any = hf.save_dataset(several, folder / "splits")
+    assert set(saved) == {"train", "test"}
     assert {name: len(each) for name, each in hf.load_dataset(folder / "splits").items()} == {
         "train": 10,
         "test": 10,

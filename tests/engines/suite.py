@@ -39,8 +39,8 @@ def outcomes(
     """Run tests with the module ``lance`` of a folder; return for each test "" if it passed, else what was said."""
     with tempfile.TemporaryDirectory() as made:
         report = Path(made) / "report.xml"
-        command = [
-            PYTHON,
+        command: list[str] = [
+            str(PYTHON),
             "-m",
             "pytest",
             "-q",

@@ -17,7 +17,9 @@ PYTHON = HERE.parents[1] / ".venv-engines" / "bin" / "python"
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("program", ["daft", "ray", "hugging_face", "hugging_face_load", "documents"])
+@pytest.mark.parametrize(
+    "program", ["daft", "ray", "hugging_face", "hugging_face_load", "documents"]
+)
 def test_a_library_above_pylance_runs_on_pennon(tmp_path: Path, program: str) -> None:
     assert PYTHON.exists(), "make engines"
     quiet = {

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import pennon
 import pennon.spark
+from pennon.embeddings import register_embedding
 from pennon.spark import LanceTable
 from tests.spark.modes import start
 
@@ -28,7 +29,7 @@ def tell(spark: SparkSession, folder: Path) -> dict[str, Any]:
     uri = str(folder / "animals.lance")
     rows = pa.table({"id": range(6), "title": WORDS})
     pennon.write_dataset(rows, uri, max_rows_per_file=2)
-    pennon.embeddings.register_embedding("letters", letters)
+    register_embedding("letters", letters)
     table = LanceTable.forPath(spark, uri)
     added = table.embed("title", "letters", metric="l2").first()
     table.update("id = 1", {"title": "'a red door'"})

@@ -24,8 +24,9 @@ def images(tmp_path: Path) -> str:
     for first in (0, len(BLOBS)):
         ids = pa.array(range(first, first + len(BLOBS)), pa.int64())
         rows = pa.table([ids, pennon.blob_array(list(BLOBS))], schema=schema)
-        mode = "append" if first else "create"
-        pennon.write_dataset(rows, uri, mode=mode, data_storage_version="2.2")
+        pennon.write_dataset(
+            rows, uri, mode="append" if first else "create", data_storage_version="2.2"
+        )
     return uri
 
 

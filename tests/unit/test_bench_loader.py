@@ -33,7 +33,7 @@ def test_rows_are_the_same_in_the_table_and_in_parquet(tmp_path: Path, name: str
     assert pa.concat_tables(map(pq.read_table, parts)).cast(found.schema) == found
 
 
-def test_texts_and_images_have_the_bytes_that_their_kind_says() -> None:
+def test_texts_and_images_have_the_bytes_of_their_kind() -> None:
     for name, size in (("text", TEXT_BYTES), ("images", IMAGE_BYTES)):
         (batch,) = ROWS[name].batches(3)
         assert [len(value) for value in batch["value"].to_pylist()] == [size] * 3
@@ -41,7 +41,7 @@ def test_texts_and_images_have_the_bytes_that_their_kind_says() -> None:
     assert to_lists(batch)["id"] == [0, 1, 2]
 
 
-def test_lines_of_loaders_say_the_ratio_the_aim_and_the_memory_in_batches() -> None:
+def test_lines_of_loaders_have_the_ratio_the_aim_and_the_memory() -> None:
     speeds = [
         Speed("text", 2, "pennon", [300.0, 310.0, 290.0], 0.5, 3000, 1000),
         Speed("text", 2, "pennon-batches", [600.0], 0.5, 3000, 1000),
@@ -61,7 +61,7 @@ def test_choices_of_a_quick_run_have_short_turns() -> None:
     assert choices(["--quick", "--turns", "9", "--kind", "text"]).turns == 9
 
 
-def test_own_memory_counts_what_a_process_made_and_not_the_files_that_it_maps(
+def test_own_memory_of_a_process_leaves_mapped_files_out(
     tmp_path: Path,
 ) -> None:
     mapped = tmp_path / "mapped"

@@ -98,7 +98,7 @@ def test_polars_filter_becomes_a_filter_of_the_table(
     assert asked[-1]["filter"] is not None
 
 
-def test_polars_query_asks_for_its_columns_and_head_only(
+def test_polars_query_reads_its_columns_and_head_only(
     table: Any, asked: list[dict[str, Any]]
 ) -> None:
     found = scan_lance(table).select("id").head(3).collect()
@@ -119,7 +119,7 @@ def test_polars_frame_with_sql_filter_has_both_filters(table: Any) -> None:
     assert query.collect()["id"].to_list() == [8, 9]
 
 
-def test_polars_filter_of_a_search_applies_to_what_it_found(table: Any) -> None:
+def test_polars_filter_of_a_search_applies_to_the_found_rows(table: Any) -> None:
     near = {"column": "vec", "q": [5.0, 1.0], "k": 3}
     query = scan_lance(table, nearest=near, with_row_id=True)
     assert query.filter(C("id") > 5).select("id").collect()["id"].to_list() == [6]
@@ -127,7 +127,7 @@ def test_polars_filter_of_a_search_applies_to_what_it_found(table: Any) -> None:
     assert query.select("_rowid", "_distance").head(2).collect().height == 2
 
 
-def test_polars_frame_of_a_uri_opens_the_version_asked_for(tmp_path: Path) -> None:
+def test_polars_frame_of_a_uri_opens_the_given_version(tmp_path: Path) -> None:
     pennon.write_dataset({"id": [1]}, tmp_path / "t")
     pennon.write_dataset({"id": [2]}, tmp_path / "t", mode="append")
     assert scan_lance(tmp_path / "t").collect().height == 2

@@ -18,7 +18,7 @@ from pennon.hf.package import is_array
 
 @dataclass
 class TableConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """What is read of a table; ``datasets`` names its cache by these values."""
+    """The table, version, columns and filter of a build; ``datasets`` names its cache by these values."""
 
     uri: str = ""
     table_version: int = 0

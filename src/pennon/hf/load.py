@@ -84,7 +84,7 @@ def _load(
     *,
     streaming: bool,
 ) -> Any:
-    from pennon.hf.builder import TableBuilder  # noqa: PLC0415 - imports datasets
+    from pennon.hf.builder import TableBuilder  # noqa: PLC0415 - saves datasets
 
     columns = read["columns"]
     builder = TableBuilder(

@@ -67,7 +67,7 @@ def _open(uri: str, storage_options: Mapping[str, str]) -> Store:
     if location.scheme == "memory":
         return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
     if location.scheme == "hf":
-        from pennon.io.hub import open_hub  # noqa: PLC0415 - as below
+        from pennon.io.hub import open_hub  # noqa: PLC0415 - saves huggingface_hub
 
         return open_hub(uri, storage_options)
     from pennon.io.remote import open_remote  # noqa: PLC0415 - saves obstore

@@ -108,7 +108,7 @@ class Batches:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Return the version of each table that is read, whatever other writers commit.
+        """Return the version of each table that is read; later commits do not change it.
 
         >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
         >>> pennon.training.Batches(uri).versions

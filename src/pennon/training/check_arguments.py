@@ -16,7 +16,7 @@ _LEAST_BLOCKS: Final = 16
 
 
 def default_block_rows(sources: Sequence[TableRows], batch_size: int) -> int:
-    """Return 1 if all tables are local, else rows of about 64 KiB, of which a batch has 16 at least."""
+    """Return 1 if all tables are local, else rows of about 64 KiB, and at most a sixteenth of a batch."""
     if not any(source.dataset.snapshot.is_remote for source in sources):
         return 1
     row_bytes = max(source.about_row_bytes for source in sources)

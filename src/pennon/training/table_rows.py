@@ -139,7 +139,7 @@ def open_tables(
         elif isinstance(table, (str, os.PathLike)):
             opened.append(open_dataset(table, version, storage_options=storage_options))
         else:
-            message = f"a table is a path, a URI or a LanceDataset, not {type(table).__name__}"
+            message = f"a table is a path, a URI or a LanceDataset, not {type(table).__name__}"  # type: ignore[unreachable]
             raise ArgumentError(message)
     return opened
 

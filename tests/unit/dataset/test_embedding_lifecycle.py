@@ -110,7 +110,7 @@ def many(count: int, first: int = 0) -> pa.Table:
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_HNSW_SQ"])
 @pytest.mark.parametrize("deferred", [False, True])
 def test_index_on_vectors_before_and_after_a_refresh_finds_the_nearest_rows(
-    uri: str, kind: str, deferred: bool
+    uri: str, kind: Any, deferred: bool
 ) -> None:
     ds = pennon.write_dataset(many(400), uri, max_rows_per_file=100)
     model = EmbeddingModel(Letters(), "letters")

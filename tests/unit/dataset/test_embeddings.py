@@ -107,7 +107,7 @@ def test_refresh_after_random_changes_leaves_each_row_with_the_vector_of_its_tit
     )
     ds.embed("title", Letters(), batch_size=rng.choice([1, 4, 1000]))
 
-    def merge(mode: str) -> None:
+    def merge(mode: Any) -> None:
         builder = ds.merge_insert("id").when_matched_update_all()
         builder.write_mode(mode)
         ids = rng.sample(range(60), 5)

@@ -36,7 +36,7 @@ def test_a_path_of_the_hub_may_have_lost_a_slash(hub: FakeHub, uri: str) -> None
     assert pennon.dataset(uri).count_rows() == 1000
 
 
-def test_a_take_from_the_hub_asks_for_no_size(hub: FakeHub) -> None:
+def test_takes_from_the_hub_request_no_size(hub: FakeHub) -> None:
     dataset = pennon.dataset(URI)
     hub.calls.clear()
     assert dataset.take([5], columns=["id"])["id"].to_pylist() == [5]
@@ -59,7 +59,7 @@ def test_writes_to_the_hub_are_refused(hub: FakeHub) -> None:
         open_store(URI).delete("data/x")
 
 
-def test_what_the_hub_lacks_is_not_found(hub: FakeHub) -> None:
+def test_missing_files_of_the_hub_are_not_found(hub: FakeHub) -> None:
     with pytest.raises(NotFoundError):
         pennon.dataset("hf://datasets/owner/other/t.lance")
     for path in ("data", "data/none.lance"):

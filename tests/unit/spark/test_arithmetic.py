@@ -40,7 +40,7 @@ def test_products_of_decimals_are_exact_in_the_type_of_spark(
     assert pickle.loads(pickle.dumps(charge)).of(table).to_pylist() == expected
 
 
-def test_integers_take_the_wider_type_and_refuse_what_it_does_not_hold() -> None:
+def test_integers_take_the_wider_type_and_refuse_overflow() -> None:
     table = pa.table({"n": pa.array([7, None, 32_000], pa.int16()), "s": ["añ", "", None]})
     n = need(stored("n", st.ShortType()))
     more = need(computed("*", n, need(constant("3"))))

@@ -80,7 +80,7 @@ def in_turns(iterators: list[Iterator[Any]]) -> Iterator[list[int]]:
 def test_global_batches_are_equal_for_all_world_sizes_and_workers(
     uri: str, *, drop_last: bool
 ) -> None:
-    options = {"batch_size": 64, "seed": 3, "drop_last": drop_last, "prefetch": 0}
+    options: dict[str, Any] = {"batch_size": 64, "seed": 3, "drop_last": drop_last, "prefetch": 0}
     expected = ids_of(batches(uri, **options))
     assert sum(map(len, expected)) == (ROWS // 64 * 64 if drop_last else ROWS)
     for world_size in (1, 2, 4, 8):
@@ -90,7 +90,7 @@ def test_global_batches_are_equal_for_all_world_sizes_and_workers(
 
 def test_resume_at_random_steps_into_other_worlds_repeats_and_skips_no_row(uri: str) -> None:
     rng = random.Random(1)
-    options = {"batch_size": 24, "seed": 8, "prefetch": 0}
+    options: dict[str, Any] = {"batch_size": 24, "seed": 8, "prefetch": 0}
     for _ in range(100):
         loader = Batches(uri, **options)
         loader.set_epoch(rng.randrange(5))
@@ -211,7 +211,7 @@ def test_branch_is_read_and_resumed_at_its_version(tmp_path: Path) -> None:
     ds = pennon.write_dataset(table(0, 100), uri)
     branch = ds.create_branch("b")
     pennon.write_dataset(table(100, 150), branch, mode="append")
-    branch = branch.checkout_latest() or branch
+    branch.checkout_latest()
     loader = batches(branch, batch_size=10)
     whole = flat(loader)
     assert sorted(whole) == list(range(150))

@@ -134,8 +134,8 @@ class Partials:
 
     def _aggregate(self, rows: pa.Table) -> pa.Table:
         """Return one row a group."""
-        for name, number in self.computed:
-            rows = rows.append_column(name, _whole_column(number.of(rows), rows.num_rows))
+        for name, of_rows in self.computed:
+            rows = rows.append_column(name, _whole_column(of_rows.of(rows), rows.num_rows))
         columns = {f"key {n}": rows.column(name) for n, name in enumerate(self.keys)}
         wanted: list[tuple[Any, str, Any]] = []
         for number, part in enumerate(self.parts):

@@ -87,11 +87,12 @@ class Translation:
         """Return a comparison of two columns of one type, whose values have the same order in Spark and in Arrow."""
         if type(tree) not in _COMPARISONS or isinstance(tree, exp.NullSafeEQ):
             return None
-        paths = self._path(tree.this), self._path(tree.expression)
-        if paths[0] is None or paths[1] is None:
+        paths = [self._path(tree.this), self._path(tree.expression)]
+        known = [path for path in paths if path is not None]
+        if len(known) < len(paths):
             return None
-        left, right = (column_of(path, self._schema) for path in paths)
-        kinds = [self._schema[path[0]].dataType for path in paths]
+        left, right = (column_of(path, self._schema) for path in known)
+        kinds = [self._schema[path[0]].dataType for path in known]
         if (
             left is None
             or right is None

@@ -1,4 +1,4 @@
-"""What a query computes of constants alone: ``DATE '1993-07-01' + INTERVAL '3' MONTH``, ``0.06 - 0.01``."""
+"""Constants that a query computes: ``DATE '1993-07-01' + INTERVAL '3' MONTH``, ``0.06 - 0.01``."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What the tasks that read a table make of its rows, and what becomes of the text of its SELECT."""
+    """Keys and partial aggregates that tasks make of a table's rows, and the changes of the text of its SELECT."""
 
     keys: tuple[str, ...]
     columns: tuple[str, ...]

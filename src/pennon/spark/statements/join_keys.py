@@ -27,7 +27,7 @@ from pennon.spark.types import arrow_schema, spark_schema
 if TYPE_CHECKING:
     from pennon.scan.snapshot import Snapshot
     from pennon.spark.statements.pushing import Pushed
-    from pennon.spark.statements.queries import TableView
+    from pennon.spark.statements.table_view import TableView
 
 MOST_SOURCE_ROWS: Final = 300_000
 """Keys are read of tables of no more rows: some ten milliseconds of the driver."""
@@ -49,7 +49,7 @@ _KINDS: Final = (
 
 
 def limited_by_keys(views: Sequence[TableView]) -> list[TableView]:
-    """Return the views, some of which read fewer rows: those whose keys other views of the query have."""
+    """Return the views; where another view of the query has few of a view's keys, it reads the rows with these keys."""
     found = {id(view): view for view in views}
     rows = {
         id(view): sum(live_row_counts(view.snapshot)) for view in views if view.pushed.equalities

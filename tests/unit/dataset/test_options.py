@@ -11,7 +11,7 @@ import pytest
 
 import pennon
 from pennon.dataset import ScannerBuilder
-from pennon.errors import UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError
 
 TABLE = pa.table({"a": [1, 2]})
 LIB: Any = pennon
@@ -109,10 +109,11 @@ def test_unknown_option_error_names_the_function(uri: str) -> None:
 
 
 def test_unsupported_options_of_pylance_are_refused(uri: str) -> None:
-    for name in ("namespace_client", "base_store_params"):
-        later: dict[str, Any] = {name: {}}
-        with pytest.raises(UnsupportedError, match=f"{name}' is not supported yet"):
-            LIB.dataset(uri, **later)
+    later: dict[str, Any] = {"base_store_params": {}}
+    with pytest.raises(UnsupportedError, match="base_store_params' is not supported yet"):
+        LIB.dataset(uri, **later)
+    with pytest.raises(ArgumentError, match="not by both"):
+        LIB.dataset(uri, namespace_client=object(), table_id=["t"])
     assert LIB.dataset(uri, namespace_client=None).count_rows() == 2
     with pytest.raises(UnsupportedError, match="'session' is not supported yet"):
         opened(uri).insert(TABLE, session=LIB.Session())

@@ -19,7 +19,6 @@ from pennon.errors import (
     MatchError,
     RetryableConflict,
     SchemaMismatchError,
-    UnsupportedError,
 )
 from pennon.io.memory import MemoryStore
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
@@ -376,8 +375,8 @@ def test_merge_insert_with_invalid_arguments_is_refused(dataset: pennon.LanceDat
         upsert(dataset, pa.concat_tables([table(2), table(2)]).slice(1, 3))
     with pytest.raises(MatchError, match="must not be: k = 0"):
         dataset.merge_insert("k").when_matched_fail().execute(table(2))
+    into_base = dataset.merge_insert("k").when_not_matched_insert_all().target_bases(["b"])
     with pytest.raises(ArgumentError, match="no base path 'b'"):
-        into_base = dataset.merge_insert("k").when_not_matched_insert_all().target_bases(["b"])
         into_base.execute(table(1))
     unchanged(dataset)
 

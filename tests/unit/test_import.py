@@ -22,13 +22,13 @@ assert not found, found
 """
 NO_FORKS = """
 import importlib, importlib.util, os, pkgutil
-has_torch = importlib.util.find_spec("torch") is not None
+needs = {"pennon.as_lance.torch.": "torch", "pennon.torch": "torch", "pennon.hf.builder": "datasets"}
+absent = tuple(name for name, package in needs.items() if importlib.util.find_spec(package) is None)
 del os.register_at_fork, os.fork
 import pennon
 seen = 0
 for module in pkgutil.walk_packages(pennon.__path__, "pennon."):
-    needs_torch = module.name.startswith("pennon.as_lance.torch.")
-    if not module.name.endswith(".__main__") and (has_torch or not needs_torch):
+    if not module.name.endswith(".__main__") and not module.name.startswith(absent):
         importlib.import_module(module.name)
         seen += 1
 assert seen > 300, seen

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
+import pydantic
 
 import pennon
 import pennon.file
@@ -31,6 +32,13 @@ LATER = {
     "LanceScanner.__init__",
     "LanceFragment.__init__",
 }
+
+
+class Row(pydantic.BaseModel):
+    """A row of a model's table."""
+
+    id: int
+    s: str
 
 
 class Calls:
@@ -141,6 +149,10 @@ def calls(given: Calls) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "LanceDataset.join": lambda: (
             given.plain().join,
             {"right_dataset": pa.dataset.dataset(pa.table({"id": [1], "n": [2]})), "keys": "id"},
+        ),
+        "LanceDataset.from_pydantic_model": lambda: (
+            pennon.LanceDataset.from_pydantic_model,
+            {"model_class": Row, "data": [Row(id=1, s="one")], "uri": uri + ".models"},
         ),
         "LanceDataset.get_fragments": lambda: (table.get_fragments, {}),
         "LanceDataset.get_transactions": lambda: (table.get_transactions, {}),

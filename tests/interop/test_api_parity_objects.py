@@ -265,10 +265,12 @@ def test_every_name_of_pylance_exists_or_raises_unsupported(owner: str) -> None:
 
 def test_unsupported_names_of_pylance_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
-    assert not hasattr(table, "sql")
-    assert getattr(table, "sql", 5) == 5
-    with pytest.raises(UnsupportedError, match=r"LanceDataset\.sql is not supported yet"):
-        table.sql("SELECT 1")
+    assert not hasattr(table, "mem_wal_writer")
+    assert getattr(table, "mem_wal_writer", 5) == 5
+    with pytest.raises(
+        UnsupportedError, match=r"LanceDataset\.mem_wal_writer is not supported yet"
+    ):
+        table.mem_wal_writer()
     with pytest.raises(AttributeError, match="no attribute 'dleete'"):
         table.dleete  # noqa: B018
     assert pennon.__version__

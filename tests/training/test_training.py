@@ -33,6 +33,15 @@ def test_the_python_blocks_of_the_page_about_training_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_loaders_of_torch_give_all_rows_with_workers_of_all_kinds(tmp_path: Path) -> None:
+    tests = ROOT / "tests" / "training" / "loader_in_torch.py"
+    options = "-q", "--noconftest", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'data'}"
+    done = run("-m", "pytest", tests, *options)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_training_that_was_killed_goes_on_with_other_ranks_and_the_same_losses() -> None:
     done = run(ROOT / "demo" / "train.py")

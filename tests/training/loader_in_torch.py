@@ -1,4 +1,7 @@
-"""LanceBatches and LanceRows in torch's DataLoader: workers of all kinds, states, tensors."""
+"""LanceBatches and LanceRows in torch's DataLoader: workers of all kinds, states, tensors.
+
+Run by `test_training` in the environment that has torch.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
+from torch.utils.data import DataLoader
 
 import pennon
-
-torch = pytest.importorskip("torch")
-from torch.utils.data import DataLoader  # noqa: E402
-
-import pennon.torch  # noqa: E402
+import pennon.torch
 
 ROWS = 1003
 

@@ -175,5 +175,5 @@ def test_scanner_with_contradictory_options_is_refused(uri: str) -> None:
     assert "together" in _refused(dataset, strict_batch_size=True, batch_size_bytes=100)
     assert "bool or a list" in _refused(dataset, late_materialization=3)
     assert "'zz'" in _refused(dataset, filter="b", late_materialization=["zz"])
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(ArgumentError, match="not a serialized set"):
         dataset.scanner(row_addr_allowlist=b"rows")

@@ -24,9 +24,16 @@ MODULES = """
 lance lance.fragment lance.dataset lance.optimize lance.file lance.blob lance.commit lance.progress
 lance.udf lance.schema lance.indices
 """
-MADE_BY_OTHERS = {"LanceScanner", "FragmentSession", "DatasetDelta"}
+MADE_BY_OTHERS = {
+    "LanceScanner",
+    "FragmentSession",
+    "DatasetDelta",
+    "SqlQuery",
+    "SqlQueryBuilder",
+    "LanceStats",
+}
 """Classes whose objects come from methods: what their constructors take is nobody's business."""
-REFUSED = {"LanceDataset.join", "LanceDataset.join_asof", "LanceDataset.sort_by"}
+REFUSED = {"LanceDataset.join", "LanceDataset.join_asof", "LanceDataset.sort_by", "Bitmap.update"}
 
 
 def named(function: Callable[..., Any]) -> set[str]:
@@ -40,7 +47,10 @@ def named(function: Callable[..., Any]) -> set[str]:
 
 
 def takes_any(function: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # of a built-in class that ours derives from
+        return True
     return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
 
@@ -53,7 +63,7 @@ def members(theirs: Any, ours: Any, name: str) -> Iterator[tuple[str, Any, Any]]
     if name not in MADE_BY_OTHERS:
         yield name, theirs, ours
     for part in dir(theirs):
-        if not part.startswith("_") and hasattr(ours, part):
+        if not part.startswith("_") and callable(getattr(ours, part, None)):
             yield from members(getattr(theirs, part), getattr(ours, part), f"{name}.{part}")
 
 
@@ -95,7 +105,8 @@ def test_signatures_have_the_parameter_names_of_pylance() -> None:
     ],
 )
 def test_unsupported_options_of_pylance_are_named_in_errors(theirs: Any, ours: Any) -> None:
-    for name in named(theirs) - named(ours):
+    by_options = {"namespace_client", "table_id"}  # read from the options, where they name a table
+    for name in named(theirs) - named(ours) - by_options:
         with pytest.raises(UnsupportedError, match=f"'{name}' is not supported yet"):
             refuse({name: "set"}, ours)
 

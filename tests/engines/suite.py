@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from pennon.as_lance.install import PATH as ALIAS
-from tests.upstream.report import print_comparison, read_report
+from tests.upstream.report import print_comparison, run_tests
 
 ROOT: Final = Path(__file__).parents[2]
 PYTHON: Final = ROOT / ".venv-engines" / "bin" / "python"
@@ -37,37 +35,14 @@ def outcomes(
     folder: Path, files: Sequence[str], lance: Path | str, options: Sequence[str]
 ) -> dict[str, str]:
     """Run tests with the module ``lance`` of a folder; return for each test "" if it passed, else what was said."""
-    with tempfile.TemporaryDirectory() as made:
-        report = Path(made) / "report.xml"
-        command: list[str] = [
-            str(PYTHON),
-            "-m",
-            "pytest",
-            "-q",
-            "--no-header",
-            *files,
-            "--timeout=600",
-            "--continue-on-collection-errors",
-        ]
-        command += [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
-        run = subprocess.run(
-            [*command, *options],
-            cwd=folder,
-            env={
-                "PYTHONPATH": os.pathsep.join(str(place) for place in (lance, ROOT / "src", TOOLS)),
-                "PATH": f"{PYTHON.parent}:/usr/bin:/bin",
-                "HOME": made,
-                "HF_HOME": f"{made}/cache",
-                **QUIET,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not report.exists():
-            message = f"pytest did not run {files}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
-            raise RuntimeError(message)
-        return read_report(report)
+    env = {
+        "PYTHONPATH": os.pathsep.join(str(place) for place in (lance, ROOT / "src", TOOLS)),
+        "PATH": f"{PYTHON.parent}:/usr/bin:/bin",
+        **QUIET,
+    }
+    command = [str(PYTHON), "-m", "pytest", "-q", "--no-header", *files]
+    command += ["--timeout=600", "--continue-on-collection-errors"]
+    return run_tests(command, folder, env, options)
 
 
 def main() -> int:

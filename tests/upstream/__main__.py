@@ -7,13 +7,11 @@ the tests that pylance passes on this machine: how many of them does Pennon pass
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.upstream.report import print_comparison, read_report
+from tests.upstream.report import print_comparison, run_tests
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = "build/upstream"
@@ -22,26 +20,12 @@ EXTRAS = "build/upstream"
 
 def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
     """Run one file of tests; return for each test "" if it passed, else what was said first."""
-    with tempfile.TemporaryDirectory() as made:
-        report = Path(made) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", file]
-        command += [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
-        run = subprocess.run(
-            [*command, *options],
-            cwd=folder,
-            env={
-                "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}:{ROOT / EXTRAS}",
-                "PATH": str(Path(sys.executable).parent),
-                "HOME": made,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not report.exists():
-            message = f"pytest did not run {file}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
-            raise RuntimeError(message)
-        return read_report(report)
+    env = {
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}:{ROOT / EXTRAS}",
+        "PATH": str(Path(sys.executable).parent),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", file]
+    return run_tests(command, folder, env, options)
 
 
 def main() -> int:

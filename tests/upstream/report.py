@@ -1,9 +1,36 @@
-"""What pytest reported of a run, and which tests that passed with pylance fail with Pennon."""
+"""Runs of the tests of other projects, what pytest reported, and which tests that passed with pylance fail with Pennon."""
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
+
+
+def run_tests(
+    command: Sequence[str], folder: Path, env: Mapping[str, str], options: Sequence[str] = ()
+) -> dict[str, str]:
+    """Run pytest by a command in a folder; return for each test "" if it passed, else what was said first.
+
+    ``env``: the environment beside HOME, which is an empty folder.  Raises RuntimeError if pytest writes no report.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        report = Path(made) / "report.xml"
+        places = [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, *places, *options],
+            cwd=folder,
+            env={"HOME": made, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not report.exists():
+            message = f"pytest did not run: {command}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
+            raise RuntimeError(message)
+        return read_report(report)
 
 
 def read_report(path: Path) -> dict[str, str]:

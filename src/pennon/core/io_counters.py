@@ -1,7 +1,7 @@
 """Counters of what this process has read from stores: requests and bytes.
 
-An addition to an attribute is one step of the interpreter, so threads lose no counts.  Of local files, what
-kernels read through a memory map is not counted: it is no request.
+Additions take no lock: where the interpreter runs threads side by side, a count may be lost.  Kernels that read a local
+file through its memory map are not counted: they make no request.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from pennon.core.extras import not_installed
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, Breadcrumb, NotFoundError, StoreError, UnsupportedError
 from pennon.io.limits import WEB_SERVER, FetchLimits
-from pennon.io.paths import check_prefix, safe_join
+from pennon.io.paths import check_prefix, folders_of, safe_join
 from pennon.io.remote import RemoteReader
 from pennon.io.remote_errors import masked
 from pennon.io.store import ObjectInfo, ObjectWriter
@@ -119,10 +119,7 @@ class HubStore:
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the folders directly below a folder, sorted."""
         folder = check_prefix(prefix)
-        start = len(folder) + 1 if folder else 0
-        below = (info.path[start:].partition("/") for info in self.list(folder))
-        names = {name for name, slash, _ in below if slash}
-        return iter(sorted(f"{folder}/{name}" if folder else name for name in names))
+        return folders_of((info.path for info in self.list(folder)), folder)
 
     def open_writer(self, path: str) -> ObjectWriter:
         """Raise UnsupportedError."""

@@ -22,7 +22,7 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, Breadcrumb, NotFoundError
 from pennon.io.mapped import MappedReader
-from pennon.io.paths import check_path, check_prefix, safe_join
+from pennon.io.paths import check_path, check_prefix, folders_of, safe_join
 from pennon.io.store import ObjectInfo
 from pennon.io.writer_base import Ending
 
@@ -103,10 +103,7 @@ class MemoryStore:
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the folders directly below a folder, sorted."""
         folder = check_prefix(prefix)
-        start = len(folder) + 1 if folder else 0
-        below = (info.path[start:].partition("/") for info in self.list(folder))
-        names = {name for name, slash, _ in below if slash}
-        return iter(sorted(f"{folder}/{name}" if folder else name for name in names))
+        return folders_of((info.path for info in self.list(folder)), folder)
 
     def open_writer(self, path: str) -> MemoryWriter:
         """Start a new object."""

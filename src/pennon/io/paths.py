@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -65,6 +66,14 @@ def check_prefix(prefix: str) -> str:
     """Return a folder to list, without its last slash; the empty string is the root itself."""
     prefix = prefix.removesuffix("/")
     return check_path(prefix) if prefix else ""
+
+
+def folders_of(paths: Iterable[str], folder: str) -> Iterator[str]:
+    """Yield the folders directly below a folder, sorted, given the paths of all objects in it."""
+    start = len(folder) + 1 if folder else 0
+    below = (path[start:].partition("/") for path in paths)
+    names = {name for name, slash, _ in below if slash}
+    return iter(sorted(f"{folder}/{name}" if folder else name for name in names))
 
 
 def real_path(path: str) -> str:

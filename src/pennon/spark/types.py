@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -35,6 +36,8 @@ ROW_ADDRESS = "_rowaddr"
 SYSTEM_COLUMNS = (ROW_ID, ROW_ADDRESS)
 
 MAX_SPARK_PRECISION = 38
+INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+"""Spark's types of whole numbers, narrow ones first."""
 
 COMMENT = "comment"
 """The metadata of a field that Spark shows as a column's comment; lance-spark calls it so, too."""
@@ -141,6 +144,12 @@ def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
         raise UnsupportedError(message)
     message = f"column {path!r} is {arrow}, which has no Spark type"
     raise UnsupportedError(message)
+
+
+def is_plain_text(kind: st.DataType) -> bool:
+    """Return whether values are texts that are compared by their bytes; a collation changes what equality means."""
+    # The name of a collation is part of the simple string.
+    return isinstance(kind, st.StringType) and kind.simpleString() == "string"
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:

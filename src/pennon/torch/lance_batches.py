@@ -51,7 +51,7 @@ class LanceBatches(IterableDataset[Any]):
         version: int | str | None = None,
         storage_options: dict[str, str] | None = None,
     ) -> None:
-        """Open the tables and pin their versions; the arguments of `pennon.training.batches`, and these.
+        """Open the tables and pin their versions; the arguments of `pennon.training.Batches`, and these.
 
         ``rank``, ``world_size``: by default those of ``torch.distributed``, or of torchrun's variables RANK and
         WORLD_SIZE, or one process.  ``to_tensors``: a function of a `pyarrow.RecordBatch`, in place of `pennon.torch.to_tensors`.

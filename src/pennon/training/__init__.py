@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from pennon.training.batch_iterator import BatchIterator as BatchIterator
 from pennon.training.batches import Batches as Batches
-from pennon.training.batches import batches as batches
 from pennon.training.mixture import Mixture as Mixture
 from pennon.training.order import Order as Order
 from pennon.training.share import Share as Share
+
+batches = Batches
+"""The class, where a program reads better with a function: ``for batch in pennon.training.batches(uri): ...``."""
 
 __all__ = ["BatchIterator", "Batches", "Mixture", "Order", "Share", "batches"]

@@ -34,14 +34,21 @@ Range = tuple[int, int]
 _TAKE_ROWS: Final = 4096
 _TAKE_BYTES: Final = 4 * MIB
 _LEAST_TAKES: Final = 8
-"""Small batches are taken together, up to so many rows and bytes, and an eighth of the epoch at most.
-
-A take of 256 rows of 1 KB from 8 files costs 8 ms, one of 4,096 rows 35 ms.
-"""
+"""One take reads several small batches: at most this many rows and bytes, and an eighth of the epoch."""
 
 
 class Batches:
-    """The batches of tables, epoch by epoch; an iterable of `pyarrow.RecordBatch`.
+    """The batches of tables in a shuffled order, epoch by epoch; an iterable of `pyarrow.RecordBatch`.
+
+    ``tables``: a path, a URI or a `LanceDataset`; several are mixed by ``weights`` (by their rows without).
+    ``columns``: names, or a mapping from new names to SQL expressions.  ``filter``: SQL; an index answers it, if there is one.
+    ``batch_size``: rows of a *global* batch, which is divided over the ranks: so batch k holds the same rows
+    whatever ``world_size`` is.  ``drop_last``: leave out the last rows, if they make no whole batch; else each rank
+    gets its share of them, which may be empty.  ``block_rows``, ``window_blocks``: see `Order`; by default 1 for a local
+    table, and blocks of about 64 KiB for a remote one.  ``prefetch``: batches read ahead, each by a thread; 0: none.
+    ``version``: a number or tag; the newest by default.
+
+    Raises ArgumentError for arguments that do not fit, NotFoundError if there is no such table.
 
     >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
     >>> batches = pennon.training.Batches(uri, batch_size=5, shuffle=False)
@@ -68,7 +75,7 @@ class Batches:
         version: int | str | None = None,
         storage_options: dict[str, str] | None = None,
     ) -> None:
-        """Open the tables and pin their versions; see `batches` for the arguments."""
+        """Open the tables and pin their versions."""
         check_counts(batch_size, rank, world_size, prefetch)
         check_seed(seed)
         self._sources = tuple(
@@ -347,59 +354,6 @@ class Batches:
 
 def _next_of(ranges: Iterator[Range], count: int) -> tuple[Range, ...]:
     return tuple(islice(ranges, count))
-
-
-def batches(
-    tables: Tables,
-    *,
-    columns: Columns = None,
-    filter: str | None = None,
-    batch_size: int = 256,
-    seed: int = 0,
-    shuffle: bool = True,
-    rank: int = 0,
-    world_size: int = 1,
-    drop_last: bool = True,
-    weights: Sequence[float] | None = None,
-    block_rows: int | None = None,
-    window_blocks: int = 1,
-    prefetch: int = 2,
-    version: int | str | None = None,
-    storage_options: dict[str, str] | None = None,
-) -> Batches:
-    """Return the batches of a table in a shuffled order, as Arrow record batches.
-
-    ``tables``: a path, a URI or a `LanceDataset`; several are mixed by ``weights`` (by their rows without).
-    ``columns``: names, or a mapping from new names to SQL expressions.  ``filter``: SQL; an index answers it, if there is one.
-    ``batch_size``: rows of a *global* batch, which is divided over the ranks: so batch k holds the same rows
-    whatever ``world_size`` is.  ``drop_last``: leave out the last rows, if they make no whole batch; else each rank
-    gets its share of them, which may be empty.  ``block_rows``, ``window_blocks``: see `Order`; by default 1 for a local
-    table, and blocks of about 64 KiB for a remote one.  ``prefetch``: batches read ahead, each by a thread; 0: none.
-    ``version``: a number or tag; the newest by default.
-
-    Raises ArgumentError for arguments that do not fit, NotFoundError if there is no such table.
-
-    >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
-    >>> [batch.num_rows for batch in pennon.training.batches(uri, batch_size=4, drop_last=False)]
-    [4, 4, 2]
-    """
-    return Batches(
-        tables,
-        columns=columns,
-        filter=filter,
-        batch_size=batch_size,
-        seed=seed,
-        shuffle=shuffle,
-        rank=rank,
-        world_size=world_size,
-        drop_last=drop_last,
-        weights=weights,
-        block_rows=block_rows,
-        window_blocks=window_blocks,
-        prefetch=prefetch,
-        version=version,
-        storage_options=storage_options,
-    )
 
 
 def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from pennon.errors import ArgumentError
 from pennon.training.table_rows import TableRows
 
 _BLOCK_BYTES: Final = 64 * KIB
-"""Of a remote store, a block has about this size: reading it takes hardly longer than waiting for it."""
+"""The size of a block of a remote table: reading it takes hardly longer than waiting for it."""
 _LEAST_BLOCKS: Final = 16
 """A batch of a remote store mixes so many blocks at least."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from pennon.as_lance.dependencies import torch
 
 _ROWS = 4096
-"""So many rows are compared at a time by functions that return the nearest only."""
+"""The number of rows that functions which return only the nearest rows compare at a time."""
 
 
 def pairwise_cosine(x: Any, y: Any, *, y2: Any = None, device: Any = None) -> Any:

@@ -37,7 +37,7 @@ from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_
 from pennon.table.roaring import serialize_roaring
 
 FEW_SHARE: Final = 8
-"""Of a fragment under an index at most one row in so many is moved; of more, the columns are written anew."""
+"""A refresh moves stale rows of an indexed fragment up to one row in this many; beyond that it rewrites the columns."""
 _SCAN_ROWS: Final = 1 << 14
 _HEAD: Final = struct.Struct("<QQQ")
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from pennon.errors import ArgumentError, ColumnTypeError
+from pennon.errors import ArgumentError
 from pennon.ops.embed.models import EmbeddingModel
 from pennon.ops.embed.refresh import remembered_model
 from pennon.ops.embed.remembered import EmbeddedColumn, embedded_columns, find_embedded
@@ -21,7 +21,13 @@ from pennon.ops.embed.vectors import Vectors
 from pennon.scan.answer import Answer, answer_search
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.plan.row_search import RowSearch, TextSearch
-from pennon.scan.plan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
+from pennon.scan.plan.vector_query import (
+    VectorColumn,
+    VectorSearch,
+    column_of,
+    vector_columns,
+    vector_search,
+)
 from pennon.scan.search.fusion import CONSTANT, Fusion
 from pennon.scan.search.text_columns import text_paths
 from pennon.scan.search.vector_indices import find_index
@@ -31,7 +37,7 @@ Mode: TypeAlias = Literal["auto", "vector", "text", "hybrid"]
 _MODES: Final = ("auto", "vector", "text", "hybrid")
 _LEAST_CANDIDATES: Final = 40
 _CANDIDATES: Final = 4
-"""So many times as many rows as are wanted are asked of each of two searches."""
+"""A hybrid search asks each of its two searches for this many times the wanted rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,12 +267,7 @@ def _plain_column(snapshot: Snapshot, request: SearchRequest, column: str) -> _N
 
 def _only_vectors(snapshot: Snapshot) -> str | None:
     """Return the only column of vectors.  Raises ArgumentError if there are several."""
-    found = []
-    for field in snapshot.manifest.schema.fields:
-        try:
-            found.append(column_of(snapshot, field.name).path)
-        except (ArgumentError, ColumnTypeError):
-            continue
+    found = vector_columns(snapshot)
     if len(found) > 1:
         message = (
             f"name the column of vectors to search (column=...): the table has {', '.join(found)}"

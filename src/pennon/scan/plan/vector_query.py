@@ -90,6 +90,17 @@ def column_of(snapshot: Snapshot, path: Any) -> VectorColumn:
     return snapshot.remember(VECTOR_COLUMN, find, path) if isinstance(path, str) else find()
 
 
+def vector_columns(snapshot: Snapshot) -> list[str]:
+    """Return the columns of vectors of a version."""
+    found = []
+    for field in snapshot.manifest.schema.fields:
+        try:
+            found.append(column_of(snapshot, field.name).path)
+        except (ArgumentError, ColumnTypeError):
+            continue
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSearch:
     """A search for the rows whose vectors are nearest to a query; `pennon.scan.search.nearest` runs it.

@@ -36,6 +36,7 @@ from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.schema.arrow import field_to_arrow
 from pennon.spark.names import quoted
 from pennon.spark.source.conditions import Condition
+from pennon.spark.types import INTEGERS, is_plain_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -49,7 +50,6 @@ R = TypeVar("R")
 MOST_KEYS: Final = 1000
 """So many keys are asked for one by one; of more, the range."""
 _OTHER_KEYS: Final = "pennon: the source of a merge has other keys than it had before"
-_WHOLE: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +275,9 @@ def _is_same_kind(field: Field, given: st.DataType) -> bool:
     """Return whether equality of the two is that of their values, to Spark and to statistics."""
     kind = field_to_arrow(field).type
     if pa.types.is_signed_integer(kind):
-        return isinstance(given, _WHOLE)
+        return isinstance(given, INTEGERS)
     if pa.types.is_string(kind):
-        return isinstance(given, st.StringType) and given.simpleString() == "string"
+        return is_plain_text(given)
     return bool(pa.types.is_date32(kind)) and isinstance(given, st.DateType)
 
 

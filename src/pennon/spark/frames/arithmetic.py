@@ -15,7 +15,7 @@ length     characters of a text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Protocol, TypeAlias
@@ -24,18 +24,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
-from pennon.spark.types import arrow_schema
+from pennon.spark.pyspark_classes import to_arrow
+from pennon.spark.types import INTEGERS, MAX_SPARK_PRECISION, is_plain_text
 
 Column: TypeAlias = Any
 """A column or a scalar of Arrow."""
-MOST_DIGITS: Final = 38
-_INTEGERS: Final[tuple[type[st.DataType], ...]] = (
-    st.ByteType,
-    st.ShortType,
-    st.IntegerType,
-    st.LongType,
-)
-"""Narrow ones first."""
+_BY_WIDTH: Final[Sequence[type[st.DataType]]] = INTEGERS
 _DIGITS_OF: Final[Mapping[type[st.DataType], int]] = {
     st.ByteType: 3,
     st.ShortType: 5,
@@ -44,7 +38,7 @@ _DIGITS_OF: Final[Mapping[type[st.DataType], int]] = {
 }
 """The digits of the decimal that Spark makes of an integer's type."""
 _LEAST_SCALE: Final = 6
-"""So many digits behind the point Spark keeps, where a result has more digits than a decimal."""
+"""Spark keeps at least this many digits behind the point where a result needs more digits than a decimal has."""
 _MOST_INT: Final = (1 << 31) - 1
 _MOST_LONG: Final = (1 << 63) - 1
 _CHECKED: Final[Mapping[str, Callable[[Column, Column], Column]]] = {
@@ -72,14 +66,13 @@ class Number(Protocol):
 
 def stored(name: str, kind: st.DataType) -> Number | None:
     """Return the number that a column is; None if it is none."""
-    is_number = isinstance(kind, (*_INTEGERS, st.DoubleType, st.DecimalType))
+    is_number = isinstance(kind, (*INTEGERS, st.DoubleType, st.DecimalType))
     return _Stored(name, kind) if is_number else None
 
 
 def text_length(name: str, kind: st.DataType) -> Number | None:
     """Return the number of characters of a text column; None if it is none."""
-    is_text = isinstance(kind, st.StringType) and kind.simpleString() == "string"
-    return _TextLength(name, st.IntegerType()) if is_text else None
+    return _TextLength(name, st.IntegerType()) if is_plain_text(kind) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +106,7 @@ class _Constant:
 
     def of(self, rows: pa.Table) -> Column:  # noqa: ARG002 - the same for all rows
         if isinstance(self.kind, st.DecimalType):
-            return pa.scalar(self.value, arrow_type(self.kind))
+            return pa.scalar(self.value, to_arrow(self.kind))
         return pa.scalar(int(self.value), pa.int64())
 
 
@@ -134,7 +127,7 @@ class _Computed:
         try:
             if isinstance(self.kind, st.DecimalType):
                 return self._decimal(left, right, self.kind)
-            wide = arrow_type(self.kind)
+            wide = to_arrow(self.kind)
             return _CHECKED[self.operation](left.cast(wide), right.cast(wide))
         except pa.ArrowInvalid as error:
             message = f"a number of the query leaves the type {self.kind.simpleString()}: {error}"
@@ -144,12 +137,12 @@ class _Computed:
         (p1, s1), (p2, s2) = _digits(self.left), _digits(self.right)
         made = pa.decimal128(kind.precision, kind.scale)
         operation = _UNCHECKED[self.operation]
-        if _exact(self.operation, (p1, s1), (p2, s2))[0] <= MOST_DIGITS:
+        if _exact(self.operation, (p1, s1), (p2, s2))[0] <= MAX_SPARK_PRECISION:
             both = _decimal(left, pa.decimal128(p1, s1)), _decimal(right, pa.decimal128(p2, s2))
             return operation(*both).cast(made)
-        if self.operation == "*" and p2 < MOST_DIGITS - 1:
+        if self.operation == "*" and p2 < MAX_SPARK_PRECISION - 1:
             try:  # few values have as many digits as their type allows, and those take four times as long
-                fewer = _decimal(left, pa.decimal128(MOST_DIGITS - 1 - p2, s1))
+                fewer = _decimal(left, pa.decimal128(MAX_SPARK_PRECISION - 1 - p2, s1))
                 return operation(fewer, _decimal(right, pa.decimal128(p2, s2))).cast(made)
             except pa.ArrowInvalid:
                 pass
@@ -173,7 +166,7 @@ def constant(text: str) -> Number | None:
         _, digits, exponent = value.as_tuple()
         scale = -int(exponent)
         precision = max(len(digits), scale)
-        kind = st.DecimalType(precision, scale) if precision <= MOST_DIGITS else None
+        kind = st.DecimalType(precision, scale) if precision <= MAX_SPARK_PRECISION else None
         return None if kind is None else _Constant(value, kind)
     if value > _MOST_LONG:
         return None
@@ -190,7 +183,7 @@ def computed(operation: str, left: Number, right: Number) -> Number | None:
         return None if kind is None else _Computed(operation, left, right, kind)
     if any(isinstance(kind, st.DoubleType) for kind in kinds):
         return _Computed(operation, left, right, st.DoubleType())
-    widest = max(kinds, key=lambda kind: _INTEGERS.index(type(kind)))
+    widest = max(kinds, key=lambda kind: _BY_WIDTH.index(type(kind)))
     return _Computed(operation, left, right, widest)
 
 
@@ -215,12 +208,7 @@ def _exact(operation: str, left: tuple[int, int], right: tuple[int, int]) -> tup
 
 def _bounded(precision: int, scale: int) -> st.DecimalType | None:
     """Return Spark's type for results of so many digits; None where it rounds."""
-    if precision <= MOST_DIGITS:
+    if precision <= MAX_SPARK_PRECISION:
         return st.DecimalType(precision, scale)
-    kept = max(MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE))
-    return st.DecimalType(MOST_DIGITS, scale) if kept >= scale else None
-
-
-def arrow_type(kind: st.DataType) -> pa.DataType:
-    """Return the Arrow type of Spark's."""
-    return arrow_schema(st.StructType([st.StructField("", kind)])).field(0).type
+    kept = max(MAX_SPARK_PRECISION - (precision - scale), min(scale, _LEAST_SCALE))
+    return st.DecimalType(MAX_SPARK_PRECISION, scale) if kept >= scale else None

@@ -12,14 +12,14 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from pennon.spark.frames.arithmetic import MOST_DIGITS, arrow_type
 from pennon.spark.frames.partial_aggregates import Part, Way
 from pennon.spark.names import quoted
+from pennon.spark.pyspark_classes import to_arrow
+from pennon.spark.types import INTEGERS, MAX_SPARK_PRECISION, is_plain_text
 
-_WHOLE: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _FLOATING: Final = (st.FloatType, st.DoubleType)
 _ORDERED: Final = (
-    *_WHOLE,
+    *INTEGERS,
     *_FLOATING,
     st.BooleanType,
     st.DecimalType,
@@ -29,11 +29,12 @@ _ORDERED: Final = (
     st.TimestampNTZType,
 )
 _MOST_DIGITS: Final = 28
-"""Sums of decimals of more digits may have more than 38, and then Spark says what becomes of them."""
+"""The sum of decimals with more digits than this may need more than 38 digits; then Spark makes the sum."""
 _SUM_DIGITS: Final = 10
-"""So many digits more than its values has the sum of decimals in Spark."""
+"""Spark gives the sum of decimals this many digits more than its values."""
 _MOST_DIGITS_OF_MEAN: Final = 12
-"""Of so many digits a quotient has twelve more than the mean shows, so that rounding it twice changes nothing."""
+"""Spark's quotient of decimals with at most this many digits has twelve digits more than the mean shows: a second rounding
+changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def merged_aggregate(
         if not is_ordered(kind):
             return None
         way = Way.MIN if function == "min" else Way.MAX
-        part = _part(number, 0, way, column, arrow_type(kind))
+        part = _part(number, 0, way, column, to_arrow(kind))
         return MergedAggregate((part,), f"{function}({quoted(part.field.name)})")
     if function == "avg":
         return _mean(number, column, kind)
@@ -70,9 +71,7 @@ def merged_aggregate(
 
 def is_ordered(kind: st.DataType) -> bool:
     """Return whether equality and order are the same in Arrow, NaN and negative zero aside."""
-    return isinstance(kind, _ORDERED) or (
-        isinstance(kind, st.StringType) and kind.simpleString() == "string"
-    )
+    return isinstance(kind, _ORDERED) or is_plain_text(kind)
 
 
 def _count(parts: tuple[Part, ...]) -> MergedAggregate:
@@ -98,12 +97,12 @@ def _sum(number: int, column: str, kind: st.DataType) -> MergedAggregate | None:
 def _mean(number: int, column: str, kind: st.DataType) -> MergedAggregate | None:
     count = _part(number, 1, Way.COUNT, column, pa.int64())
     rows = f"nullif(sum({quoted(count.field.name)}), 0L)"
-    if isinstance(kind, (*_WHOLE, *_FLOATING)):
+    if isinstance(kind, (*INTEGERS, *_FLOATING)):
         total = _part(number, 0, Way.SUM, column, pa.float64())
         return MergedAggregate((total, count), f"(sum({quoted(total.field.name)}) / {rows})")
     if not isinstance(kind, st.DecimalType) or kind.precision > _MOST_DIGITS_OF_MEAN:
         return None
-    total = _part(number, 0, Way.SUM, column, arrow_type(_sum_type(kind)))
+    total = _part(number, 0, Way.SUM, column, to_arrow(_sum_type(kind)))
     given = f"cast(sum({quoted(total.field.name)}) AS {_sum_type(kind).simpleString()})"
     mean = st.DecimalType(kind.precision + 4, kind.scale + 4)
     merged = f"cast({given} / cast({rows} AS decimal(20,0)) AS {mean.simpleString()})"
@@ -111,18 +110,18 @@ def _mean(number: int, column: str, kind: st.DataType) -> MergedAggregate | None
 
 
 def _values_of_sum(kind: st.DataType) -> pa.DataType | None:
-    if isinstance(kind, _WHOLE):
+    if isinstance(kind, INTEGERS):
         return pa.int64()
     if isinstance(kind, _FLOATING):
         return pa.float64()
     if isinstance(kind, st.DecimalType):
-        return arrow_type(_sum_type(kind))
+        return to_arrow(_sum_type(kind))
     return None
 
 
 def _sum_type(kind: st.DecimalType) -> st.DecimalType:
     """Return Spark's type of a sum of decimals."""
-    return st.DecimalType(min(kind.precision + _SUM_DIGITS, MOST_DIGITS), kind.scale)
+    return st.DecimalType(min(kind.precision + _SUM_DIGITS, MAX_SPARK_PRECISION), kind.scale)
 
 
 def _part(number: int, place: int, way: Way, column: str, kind: pa.DataType) -> Part:

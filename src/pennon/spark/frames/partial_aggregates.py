@@ -23,8 +23,9 @@ from pennon.scan.plan.exact_bounds import ExactRows, split_by_statistics
 from pennon.scan.read.tasks import ScanTask
 from pennon.schema.field import Field
 from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.frames.arithmetic import MOST_DIGITS, Number
+from pennon.spark.frames.arithmetic import Number
 from pennon.spark.source.scan_task import TableScan
+from pennon.spark.types import MAX_SPARK_PRECISION
 
 PIECE_ROWS: Final = 1 << 17
 PIECE_BYTES: Final = 16 * MIB
@@ -88,8 +89,8 @@ class Part:
     def sum_type(self) -> pa.DataType:
         """Return the type in which values are added; Arrow does not notice sums that need more than 38 digits."""
         kind = self.values
-        if pa.types.is_decimal128(kind) and kind.precision == MOST_DIGITS:
-            return pa.decimal256(MOST_DIGITS, kind.scale)
+        if pa.types.is_decimal128(kind) and kind.precision == MAX_SPARK_PRECISION:
+            return pa.decimal256(MAX_SPARK_PRECISION, kind.scale)
         return kind
 
     @property

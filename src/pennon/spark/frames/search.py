@@ -24,11 +24,11 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from pennon.errors import ArgumentError, ColumnTypeError
+from pennon.errors import ArgumentError
 from pennon.index.vector.metric import check_metric, default_metric
 from pennon.scan.plan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.plan.row_search import RowSearch
-from pennon.scan.plan.vector_query import VectorColumn, column_of, vector_search
+from pennon.scan.plan.vector_query import VectorColumn, column_of, vector_columns, vector_search
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.scan.search.fusion import Fusion
 from pennon.scan.search.vector_indices import find_index
@@ -148,12 +148,7 @@ def _runs(tasks: Sequence[ScanTask], parallelism: Parallelism) -> list[Partition
 
 def only_vectors(snapshot: Snapshot) -> str:
     """Return the only column of vectors.  Raises ArgumentError if there are more, or none."""
-    found = []
-    for field in snapshot.manifest.schema.fields:
-        try:
-            found.append(column_of(snapshot, field.name).path)
-        except (ArgumentError, ColumnTypeError):
-            continue
+    found = vector_columns(snapshot)
     if len(found) != 1:
         message = f"name the column to search: the table has {len(found)} of vectors {found}"
         raise ArgumentError(message)

@@ -17,6 +17,7 @@ from pyspark.sql import types as st
 
 from pennon.expr.tree import Call, Column, Expression, Literal, is_among
 from pennon.spark.pyspark_classes import ds, to_arrow
+from pennon.spark.types import is_plain_text
 
 _COMPARABLE = (
     st.BooleanType,
@@ -72,7 +73,7 @@ def condition_of(condition: ds.Filter, schema: st.StructType) -> Expression | No
 def _compared(condition: ds.Filter, column: Column, kind: st.DataType) -> Expression | None:
     literal = _literal(_value(condition), kind)
     name = COMPARE.get(type(condition))
-    if type(condition) in _TEXT and _is_plain_text(kind) and isinstance(_value(condition), str):
+    if type(condition) in _TEXT and is_plain_text(kind) and isinstance(_value(condition), str):
         name = _TEXT[type(condition)]
     return None if literal is None or name is None else _call(name, column, literal)
 
@@ -105,14 +106,9 @@ def _column_type(schema: st.StructType, path: Sequence[str]) -> st.DataType | No
     return here
 
 
-def _is_plain_text(column: st.DataType) -> bool:
-    # A collation changes what equality means; its name is part of the simple string.
-    return isinstance(column, st.StringType) and column.simpleString() == "string"
-
-
 def _literal(value: object, kind: st.DataType) -> Literal | None:
     """Return a value in the column's type, so that like is compared with like; None: not one."""
-    if not _is_plain_text(kind) and not isinstance(kind, _COMPARABLE):
+    if not is_plain_text(kind) and not isinstance(kind, _COMPARABLE):
         return None
     if isinstance(value, float) and math.isnan(value):
         return None

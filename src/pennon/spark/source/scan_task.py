@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
+from typing import Final
 
 import pyarrow as pa
 
@@ -33,7 +34,7 @@ from pennon.scan.predicate import Predicate, SqlPredicate
 from pennon.scan.read.execute import Scan
 from pennon.scan.read.tasks import ScanTask, bytes_per_row, check_batch_rows
 from pennon.scan.run.filter import count_query, read_query_batches
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.blob import blobs_as_bytes, has_blobs_v2, holds_blobs_v2
 from pennon.schema.width import has_width, row_bytes
@@ -42,6 +43,7 @@ from pennon.spark.source.options import ReadOptions
 from pennon.spark.types import ROW_ADDRESS, SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 
+SHOWN_IN_SPARK: Final[Key[pa.Schema]] = Key("schema in Spark")
 MIN_BATCH_ROWS = 64
 BLOB_ROWS = 64
 """Blobs of so many rows are in memory at once."""
@@ -97,7 +99,8 @@ def snapshot_of(options: ReadOptions) -> Snapshot:
 
 def arrow_schema_of(snapshot: Snapshot) -> pa.Schema:
     """Return the table's Arrow schema, as Spark sees it: blobs are bytes."""
-    return schema_to_arrow(blobs_as_bytes(snapshot.manifest.schema))
+    schema = snapshot.manifest.schema
+    return snapshot.remember(SHOWN_IN_SPARK, lambda: schema_to_arrow(blobs_as_bytes(schema)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,11 @@ from pennon.errors import ArgumentError, SchemaMismatchError
 from pennon.schema.maps import map_entries
 from pennon.schema.version import FileVersion
 from pennon.spark.names import find_name
-from pennon.spark.types import arrow_schema, is_assignable, lance_schema, spark_type
+from pennon.spark.types import INTEGERS, arrow_schema, is_assignable, lance_schema, spark_type
 
-_INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _FLOATS: Final = (st.FloatType, st.DoubleType)
 _WHOLE_DIGITS: Final = (3, 5, 10, 19)
-"""How many digits the numbers of `_INTEGERS` have."""
+"""How many digits the numbers of `INTEGERS` have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +252,15 @@ def _list_of(kind: pa.DataType, item: pa.Field) -> pa.DataType:
 
 def _is_wider(given: st.DataType, wanted: st.DataType) -> bool:
     """Return whether values of one type are all of another, and more; the types are those that Delta widens."""
-    for kinds in (_INTEGERS, _FLOATS):
+    for kinds in (INTEGERS, _FLOATS):
         if isinstance(given, kinds) and isinstance(wanted, kinds):
             return _rank(given, kinds) > _rank(wanted, kinds)
-    if isinstance(given, st.DecimalType) and isinstance(wanted, (st.DecimalType, *_INTEGERS)):
+    if isinstance(given, st.DecimalType) and isinstance(wanted, (st.DecimalType, *INTEGERS)):
         whole, scale = _digits(wanted)
         grows = given.precision - given.scale >= whole and given.scale >= scale
         return grows and given != wanted
     if isinstance(given, st.DoubleType):
-        return isinstance(wanted, _INTEGERS) and not isinstance(wanted, st.LongType)
+        return isinstance(wanted, INTEGERS) and not isinstance(wanted, st.LongType)
     return isinstance(given, st.TimestampNTZType) and isinstance(wanted, st.DateType)
 
 
@@ -269,7 +268,7 @@ def _digits(kind: st.DataType) -> tuple[int, int]:
     """Return how many digits before and after the point the numbers of a type have."""
     if isinstance(kind, st.DecimalType):
         return kind.precision - kind.scale, kind.scale
-    return _WHOLE_DIGITS[_rank(kind, _INTEGERS)], 0
+    return _WHOLE_DIGITS[_rank(kind, INTEGERS)], 0
 
 
 def _rank(kind: st.DataType, kinds: Sequence[type[st.DataType]]) -> int:

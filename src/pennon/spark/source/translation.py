@@ -16,10 +16,10 @@ from sqlglot import exp
 from pennon.expr.tree import Call, Expression
 from pennon.spark.pyspark_classes import ds
 from pennon.spark.source.filters import COMPARE, column_of, condition_of
+from pennon.spark.types import INTEGERS
 
-_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _ORDERED = (
-    *_INTEGERS,
+    *INTEGERS,
     st.BooleanType,
     st.DecimalType,
     st.DateType,
@@ -204,7 +204,7 @@ def _number_value(text: str, sign: int, kind: st.DataType) -> int | float | Deci
     if not re.fullmatch(r"\d+(\.\d+)?", text):
         return None
     is_whole = text.isdecimal()
-    if isinstance(kind, _INTEGERS):
+    if isinstance(kind, INTEGERS):
         return sign * int(text) if is_whole else None
     if isinstance(kind, st.DecimalType):
         return sign * Decimal(text)

@@ -59,7 +59,7 @@ _ENDS_OF_WHERE: Final = frozenset(
 _SET_OPERATORS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
     """An aggregate of a SELECT: the words that it is, its function, and the tree of what it is of."""
 
@@ -263,9 +263,9 @@ class _Builder:
     columns: dict[str, None] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
     computed: dict[str, Number] = field(default_factory=dict)
-    merged: dict[int, str] = field(default_factory=dict)
-    """The SQL that merges an aggregate, by its first word; those that Spark makes of the keys are not here."""
-    aliases: dict[int, str] = field(default_factory=dict)
+    merged: dict[Aggregate, str] = field(default_factory=dict)
+    """The SQL that merges an aggregate; those that Spark makes of the keys are not here."""
+    aliases: dict[Aggregate, str] = field(default_factory=dict)
     known: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def adds_keys(self, select: exp.Select) -> bool:
@@ -316,7 +316,7 @@ class _Builder:
                 return False
             self.parts += made.parts
             known = self.known[aggregate.function, name] = made.sql
-        self.merged[aggregate.first] = known
+        self.merged[aggregate] = known
         return True
 
     def _aggregated(self, function: str, inner: exp.Expr) -> tuple[str, st.DataType | None] | None:
@@ -344,7 +344,7 @@ class _Builder:
         items = _items_of(self.statement, *words)
         if len(items) != len(select.expressions):
             return False
-        merged = [each for each in found if each.first in self.merged]
+        merged = [each for each in found if each in self.merged]
         for (first, after), tree in zip(items, select.expressions, strict=True):
             inside = [each for each in merged if first <= each.first < after]
             if not inside or isinstance(tree, exp.Alias):
@@ -353,7 +353,7 @@ class _Builder:
             name = self._name(inside[0]) if is_whole else None
             if name is None:
                 return False
-            self.aliases[first] = name
+            self.aliases[inside[0]] = name
         return True
 
     def _name(self, aggregate: Aggregate) -> str | None:
@@ -367,10 +367,11 @@ class _Builder:
         """Return all that was found."""
         words = self.statement.words
         splices = [] if where is None else [where]
-        for first, sql in self.merged.items():
-            end = _after_parenthesis(self.statement, first + 1, len(words))
-            alias = f" AS {quoted(self.aliases[first])}" if first in self.aliases else ""
-            splices.append(Splice(words[first].start, words[end - 1].end, sql + alias))
+        for aggregate, sql in self.merged.items():
+            begin, end = words[aggregate.first].start, words[aggregate.after - 1].end
+            name = self.aliases.get(aggregate)
+            alias = "" if name is None else f" AS {quoted(name)}"
+            splices.append(Splice(begin, end, sql + alias))
         return Grouping(
             tuple(self.keys),
             tuple(name for name in self.schema.names if name in self.columns),

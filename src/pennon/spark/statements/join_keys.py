@@ -18,34 +18,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
 
-from pennon.expr.tree import Column, Expression, is_among
-from pennon.scan.plan.query import every_column
+from pennon.expr.tree import Column, is_among
 from pennon.scan.read.tasks import live_row_counts, plan_tasks
-from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan, pushed_predicate
-from pennon.spark.types import arrow_schema, spark_schema
+from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan
+from pennon.spark.statements.pushing import scan_predicate
+from pennon.spark.types import INTEGERS, arrow_schema, is_plain_text, spark_schema
 
 if TYPE_CHECKING:
     from pennon.scan.snapshot import Snapshot
-    from pennon.spark.statements.pushing import Pushed
     from pennon.spark.statements.table_view import TableView
 
 MOST_SOURCE_ROWS: Final = 300_000
-"""Keys are read of tables of no more rows: some ten milliseconds of the driver."""
+"""The driver reads keys only from tables with at most this many rows."""
 MOST_KEYS: Final = 20_000
-"""So many keys may limit another table: a set that each batch of rows is looked up in."""
+"""The most keys that limit another table: each batch of its rows is looked up in the set of keys."""
 LEAST_LIMITED_ROWS: Final = 1_000
 """A table of fewer rows is read as it is."""
 LARGEST_SHARE: Final = 0.5
 """Keys limit another table if no more than this share of the small table's rows passes."""
-_KINDS: Final = (
-    st.ByteType,
-    st.ShortType,
-    st.IntegerType,
-    st.LongType,
-    st.DateType,
-    st.TimestampType,
-    st.TimestampNTZType,
-)
+_KINDS: Final = (*INTEGERS, st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
 def limited_by_keys(views: Sequence[TableView]) -> list[TableView]:
@@ -60,10 +51,13 @@ def limited_by_keys(views: Sequence[TableView]) -> list[TableView]:
     for view in smallest_first:
         if not _may_limit(found[id(view)], rows[id(view)]):
             continue
+        read: dict[str, pa.Array[Any] | None] = {}
         for other, own, others in _joined(view, smallest_first):
             if rows[id(other)] < max(LEAST_LIMITED_ROWS, rows[id(view)]):
                 continue
-            keys = _keys(found[id(view)], own, rows[id(view)])
+            if own not in read:
+                read[own] = _keys(found[id(view)], own, rows[id(view)])
+            keys = read[own]
             if keys is not None:
                 found[id(other)] = _limited(found[id(other)], others, keys, view)
     return [found[id(view)] for view in views]
@@ -85,17 +79,18 @@ def _joined(view: TableView, views: Sequence[TableView]) -> Iterator[tuple[Table
 
 
 def _is_same_kind(view: TableView, own: str, other: TableView, others: str) -> bool:
-    kinds = [
-        spark_schema(pa.schema([arrow_schema_of(each.snapshot).field(name)])).fields[0].dataType
-        for each, name in ((view, own), (other, others))
-    ]
-    is_text = isinstance(kinds[0], st.StringType) and kinds[0].simpleString() == "string"
-    return kinds[0] == kinds[1] and (is_text or isinstance(kinds[0], _KINDS))
+    kind = _column(view.snapshot, own).dataType
+    is_known = is_plain_text(kind) or isinstance(kind, _KINDS)
+    return is_known and kind == _column(other.snapshot, others).dataType
+
+
+def _column(snapshot: Snapshot, name: str) -> st.StructField:
+    return spark_schema(pa.schema([arrow_schema_of(snapshot).field(name)])).fields[0]
 
 
 def _keys(view: TableView, column: str, rows: int) -> pa.Array[Any] | None:
     """Return the values of a column in the rows that a view reads, each once; None if they are too many."""
-    schema = _schema_of(view.snapshot, column)
+    schema = arrow_schema(st.StructType([_column(view.snapshot, column)]))
     scan = plan_table_scan(view.snapshot, schema, None)
     if view.pushed.predicate is not None:
         scan = scan.where_predicate(view.pushed.predicate)
@@ -116,18 +111,11 @@ def _keys(view: TableView, column: str, rows: int) -> pa.Array[Any] | None:
 def _limited(view: TableView, column: str, keys: pa.Array[Any], by: TableView) -> TableView:
     condition = is_among(Column((column,), keys.type), keys)
     text = f"{column} among {len(keys)} keys of {by.reference.place.title}"
-    return replace(view, pushed=with_condition(view.pushed, view.snapshot, condition, text))
-
-
-def with_condition(pushed: Pushed, snapshot: Snapshot, condition: Expression, text: str) -> Pushed:
-    """Return what a scan applies, and one more condition on columns in Spark's types."""
-    conditions = (*pushed.conditions, condition)
-    shown = arrow_schema(spark_schema(arrow_schema_of(snapshot)))
-    stored = every_column(snapshot, snapshot.manifest.schema)
-    predicate = pushed_predicate(conditions, shown, stored)
-    return replace(pushed, predicate=predicate, conditions=conditions, texts=(*pushed.texts, text))
-
-
-def _schema_of(snapshot: Snapshot, column: str) -> pa.Schema:
-    field = arrow_schema_of(snapshot).field(column)
-    return arrow_schema(spark_schema(pa.schema([field])))
+    conditions = (*view.pushed.conditions, condition)
+    pushed = replace(
+        view.pushed,
+        predicate=scan_predicate(view.snapshot, conditions),
+        conditions=conditions,
+        texts=(*view.pushed.texts, text),
+    )
+    return replace(view, pushed=pushed)

@@ -24,11 +24,11 @@ from sqlglot import exp
 from pennon.expr.tree import Call
 from pennon.scan.plan.query import every_column
 from pennon.spark.names import find_name
-from pennon.spark.source.scan_task import pushed_predicate
+from pennon.spark.source.scan_task import arrow_schema_of, pushed_predicate
 from pennon.spark.source.translation import Translation
 from pennon.spark.statements.constants import folded
 from pennon.spark.statements.references import ParsedQuery, Reference
-from pennon.spark.types import arrow_schema
+from pennon.spark.types import INTEGERS, arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pennon.expr.tree import Expression
@@ -131,16 +131,18 @@ def _pushed(
         weaker = scope.implied(part)
         if weaker is not None:
             known.append((f"what follows from {part.sql(dialect='spark')}", weaker))
-    if known:
-        shown, stored = arrow_schema(schema), every_column(snapshot, snapshot.manifest.schema)
-        predicate = pushed_predicate([found for _, found in known], shown, stored)
-    else:
-        predicate = None
     texts = tuple(text for text, _ in known)
     is_whole = scope.is_alone and all(found is not None for _, found in in_where)
     limit = _limit_of(select) if is_whole else None
     conditions = tuple(found for _, found in known)
+    predicate = scan_predicate(snapshot, conditions) if conditions else None
     return Pushed(predicate, texts, limit, is_whole, conditions, tuple(scope.equalities(parts)))
+
+
+def scan_predicate(snapshot: Snapshot, conditions: Sequence[Expression]) -> Predicate:
+    """Return the predicate of a table's scan that all of some conditions hold; their columns have Spark's types."""
+    shown = arrow_schema(spark_schema(arrow_schema_of(snapshot)))
+    return pushed_predicate(conditions, shown, every_column(snapshot, snapshot.manifest.schema))
 
 
 def _is_plain(node: exp.Table) -> bool:
@@ -346,7 +348,7 @@ class _Scope:
                 return self._moment(inner.name, kind) or cast
             is_date = cast.is_type("date") and isinstance(kind, st.DateType)
             return inner if is_date else cast
-        is_long = cast.is_type("bigint") and inner.name.isdecimal() and isinstance(kind, _INTEGERS)
+        is_long = cast.is_type("bigint") and inner.name.isdecimal() and isinstance(kind, INTEGERS)
         is_double = cast.is_type("double") and isinstance(kind, st.DoubleType)
         is_decimal = cast.is_type("decimal") and isinstance(kind, st.DecimalType)
         return inner if is_long or is_double or is_decimal else cast
@@ -358,9 +360,6 @@ def _and(left: Expression, right: Expression) -> Expression:
 
 def _or(left: Expression, right: Expression) -> Expression:
     return Call("OR", (left, right), left.type)
-
-
-_INTEGERS: Final = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 
 
 def _has_escapes(query: ParsedQuery) -> bool:

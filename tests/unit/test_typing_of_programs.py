@@ -5,9 +5,12 @@ The checker reads the package's own annotations, as it does in a user's project.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,7 +143,28 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     wrong = "\n".join(call for call, _ in WRONG.values())
     (folder / "program.py").write_text(f"{HEAD}{RIGHT}{wrong}\n")
     cache = ROOT / ".mypy_cache" / "programs"
-    run = subprocess.run(
+    with _alone(cache):
+        run = _mypy(folder, cache)
+    assert run.returncode == 1, run.stdout + run.stderr
+    found: dict[int, str] = {}
+    for line in run.stdout.splitlines():
+        name, number, message = line.split(":", 2)
+        if name == "program.py":
+            found[int(number)] = found.get(int(number), "") + message
+    return found
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Wait until no other worker of these tests uses mypy's cache, which two processes must not write at once."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _mypy(folder: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--no-error-summary"),
             *("--config-file", os.devnull, "--cache-dir", str(cache), "--ignore-missing-imports"),
@@ -154,13 +178,6 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
         check=False,
         timeout=300,
     )
-    assert run.returncode == 1, run.stdout + run.stderr
-    found: dict[int, str] = {}
-    for line in run.stdout.splitlines():
-        name, number, message = line.split(":", 2)
-        if name == "program.py":
-            found[int(number)] = found.get(int(number), "") + message
-    return found
 
 
 def test_type_checker_accepts_a_program_without_misspelt_names(errors: dict[int, str]) -> None:

@@ -21,6 +21,7 @@ _SAME_NAME = (
     "log",
     "namespace",
     "optimize",
+    "otel",
     "progress",
     "pydantic",
     "query",

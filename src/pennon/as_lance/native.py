@@ -24,6 +24,8 @@ _HOMES: Final = {
     "CompactionTask": "pennon.dataset.compaction",
     "DeletionFile": "pennon.dataset.metadata",
     "IndexSegmentDescription": "pennon.dataset.index_descriptions",
+    "MetricDescription": "pennon.as_lance.telemetry",
+    "MetricPoint": "pennon.as_lance.telemetry",
     "RewriteResult": "pennon.dataset.compaction",
     "RowDatasetVersionMeta": "pennon.dataset.metadata",
     "RowIdMeta": "pennon.dataset.metadata",
@@ -34,8 +36,11 @@ _HOMES: Final = {
     "format_fragment": "pennon.debug",
     "format_manifest": "pennon.debug",
     "format_schema": "pennon.debug",
+    "lance_metrics_catalog": "pennon.as_lance.telemetry",
     "list_transactions": "pennon.debug",
+    "register_lance_metrics_recorder": "pennon.as_lance.telemetry",
     "shutdown_tracing": "pennon.as_lance.tracing",
+    "snapshot_lance_metrics": "pennon.as_lance.telemetry",
     "trace_to_chrome": "pennon.as_lance.tracing",
 }
 _lazy = lazy_names("lance.lance", _HOMES.keys(), _HOMES)

@@ -9,6 +9,7 @@ _EXTRAS: Final = {
     "datasets": "huggingface",
     "huggingface_hub": "huggingface",
     "lance_namespace": "namespace",
+    "opentelemetry": "otel",
     "pandas": "pandas",
     "polars": "polars",
     "pyspark": "spark",

@@ -17,6 +17,7 @@ from pennon.compat.arrow_bases import ArrowScanner
 from pennon.compat.option_types import BlobMode, PandasOptions
 from pennon.core.cached_property import cached_property
 from pennon.core.extras import not_installed
+from pennon.core.telemetry import TELEMETRY, begin_scan, end_scan, measured_rows
 from pennon.encoding.exact_batches import exact_batches, exact_table
 from pennon.errors import ArgumentError, OutOfRangeError
 from pennon.scan.plan.query import ScanOptions as ScanOptions
@@ -104,9 +105,19 @@ class LanceScanner(ArrowScanner):
         >>> ds.scanner(filter="id > 1").to_table()["id"].to_pylist()
         [2, 3]
         """
-        found = self._read_table()
+        found = self._read_table() if not TELEMETRY.is_on else self._measured_table()
         is_cut = self._options.limit is not None or self._options.offset > 0
         return exact_table(found) if is_cut else found
+
+    def _measured_table(self) -> pa.Table:
+        work = begin_scan(self._snapshot.store.uri)
+        try:
+            found = self._read_table()
+        except BaseException as error:
+            end_scan(work, 0, error)
+            raise
+        end_scan(work, found.num_rows)
+        return found
 
     def _read_table(self) -> pa.Table:
         """Return the rows; where there is a limit, chunks may be slices of larger ones."""
@@ -123,7 +134,10 @@ class LanceScanner(ArrowScanner):
         >>> [batch.num_rows for batch in ds.scanner(batch_size=2).to_batches()]
         [2, 1]
         """
-        return exact_batches(self._cut_batches())
+        batches = exact_batches(self._cut_batches())
+        if not TELEMETRY.is_on:
+            return batches
+        return measured_rows(batches, begin_scan(self._snapshot.store.uri))
 
     def _cut_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches; some are slices of larger ones."""

@@ -21,6 +21,7 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
+from pennon.core.telemetry import requests_a
 from pennon.core.thread_pools import in_forked_child, pool
 from pennon.core.units import KIB, MIB
 from pennon.errors import Breadcrumb, StoreError
@@ -240,15 +241,20 @@ class DurableWriter(Ending):
             raise StoreError(message, where=Breadcrumb(self._path))
         try:
             with os_errors("finish", self._path):
-                self._flush()
-                self._end_sync()
-                if os.path.lexists(self._final):
-                    self._replace()
-                else:
-                    self._name_anew()
+                self._finish()
         except BaseException:
             self.abort()
             raise
+
+    @requests_a("put", lambda _: "file", lambda writer, _, __: writer.tell())
+    def _finish(self) -> None:
+        """Make the file durable, then give it its name."""
+        self._flush()
+        self._end_sync()
+        if os.path.lexists(self._final):
+            self._replace()
+        else:
+            self._name_anew()
 
     def abort(self) -> None:
         """Remove what was written."""

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.mapping import Mapping, map_files
+from pennon.core.telemetry import requests_a
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, UnsupportedError
 from pennon.io.durable import (
     DurableWriter,
@@ -111,6 +112,7 @@ class LocalStore:
         identity = path, device, inode, told
         return MappedReader(self, path, pa.py_buffer(mapping), mapping, behind, identity)
 
+    @requests_a("get", lambda _: "file", lambda _, found, __: found.size)
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object.  What is read whole, and once, is not worth a map."""
         real = safe_join(self._real_root, path)
@@ -121,6 +123,7 @@ class LocalStore:
             finally:
                 os.close(fd)
 
+    @requests_a("head", lambda _: "file")
     def info(self, path: str) -> ObjectInfo:
         """Return size and time of a file."""
         with os_errors("open", path):
@@ -134,11 +137,15 @@ class LocalStore:
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the files under a folder, sorted by path; links to folders are not followed."""
+        yield from sorted(self._walked(prefix), key=lambda info: info.path)
+
+    @requests_a("list", lambda _: "file")
+    def _walked(self, prefix: str) -> Sequence[ObjectInfo]:
         folder = check_prefix(prefix)
         with os_errors("list", prefix):
-            found = list(_walk(self._listed(folder), folder))
-        yield from sorted(found, key=lambda info: info.path)
+            return list(_walk(self._listed(folder), folder))
 
+    @requests_a("list", lambda _: "file")
     def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yield the paths of the files under a folder, sorted; no file is asked for its size."""
         folder = check_prefix(prefix)
@@ -146,6 +153,7 @@ class LocalStore:
             found = _sorted_paths(self._listed(folder), folder)
         return ((path, None) for path in found)
 
+    @requests_a("list", lambda _: "file")
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the folders directly below a folder, sorted: empty ones, too, and links to folders."""
         folder = check_prefix(prefix)
@@ -163,6 +171,7 @@ class LocalStore:
         with self.open_writer(path) as writer:
             writer.write(data)
 
+    @requests_a("put", lambda _: "file", lambda _, __, given: len(given[1]))
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write a file whole and durably, unless the name is taken.
 
@@ -184,6 +193,7 @@ class LocalStore:
             finally:
                 discard(temporary)
 
+    @requests_a("delete", lambda _: "file")
     def delete(self, path: str) -> None:
         """Delete a file; none is no error."""
         target = self._target(path)

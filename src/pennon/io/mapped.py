@@ -21,6 +21,7 @@ from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, 
 from pennon.core.io_counters import READ
 from pennon.core.kernels.gather import gather, total_size
 from pennon.core.kernels.mapping import Mapping
+from pennon.core.telemetry import REQUEST_BYTES, REQUESTS, TELEMETRY
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, keeps_account, touch
@@ -145,8 +146,12 @@ class MappedReader:
             self._slice(request, least) if isinstance(request, ByteRange) else self._gather(request)
             for request in requests
         ]
+        size_bytes = sum([buffer.size for buffer in found])
         READ.ranges += len(found)
-        READ.size_bytes += sum([buffer.size for buffer in found])
+        READ.size_bytes += size_bytes
+        if TELEMETRY.recorder is not None:  # a map is not waited for: there is no time to tell
+            TELEMETRY.recorder.add(REQUESTS, len(found), operation="get", base="file")
+            TELEMETRY.recorder.add(REQUEST_BYTES, size_bytes, operation="get", base="file")
         return found
 
     def _slice(self, extent: ByteRange, least: int) -> pa.Buffer:

@@ -25,6 +25,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.io_counters import READ
+from pennon.core.telemetry import requests_a
 from pennon.core.units import MIB
 from pennon.errors import (
     AlreadyExistsError,
@@ -56,6 +57,11 @@ _PARTS_AT_ONCE = 4
 _LIST_CHUNK = 1000
 _NO_RETRIES = ("client_max_retries", "0")
 """For listings of web servers: those who know of none say so in many ways, one of them is a 501."""
+
+
+def scheme_of(store: RemoteStore) -> str:
+    """Return the scheme of a store's URI, under which its requests are counted."""
+    return store.location.scheme
 
 
 def open_remote(location: Location, uri: str, options: Mapping[str, str]) -> RemoteStore:
@@ -95,12 +101,14 @@ class RemoteStore:
             size_bytes = self.info(path).size_bytes
         return RemoteReader(self, path, size_bytes)
 
+    @requests_a("get", scheme_of, lambda _, found, __: found.size)
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object, by one request."""
         check_path(path)
         found = self._read(path, lambda obstore, client: obstore.get(client, path).bytes())
         return pa.py_buffer(found)
 
+    @requests_a("head", scheme_of)
     def info(self, path: str) -> ObjectInfo:
         """Return size and time of an object, by one request."""
         check_path(path)
@@ -122,6 +130,7 @@ class RemoteStore:
         """Yield path and size of the objects under a folder, sorted by path; see `list`."""
         return ((info.path, info.size_bytes) for info in self.list(prefix))
 
+    @requests_a("list", scheme_of)
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the folders directly below a folder, sorted, by a listing with a delimiter.
 
@@ -152,6 +161,7 @@ class RemoteStore:
             self._probe(path)
         self._put(path, data, "create")
 
+    @requests_a("delete", scheme_of)
     def delete(self, path: str) -> None:
         """Delete an object; none is no error."""
         self._refuse_read_only(path)
@@ -159,6 +169,7 @@ class RemoteStore:
         with contextlib.suppress(NotFoundError):
             self._call(path, lambda obstore, client: obstore.delete(client, path))
 
+    @requests_a("get", scheme_of, lambda _, found, __: found.size)
     def read_extent(self, path: str, extent: ByteRange) -> pa.Buffer:
         """Return one contiguous range, by one request."""
         start, end = extent.position, extent.end
@@ -207,6 +218,7 @@ class RemoteStore:
             message = "the store refused to read an object that is being replaced"
         raise StoreError(message, where=Breadcrumb(path))
 
+    @requests_a("put", scheme_of, lambda _, __, given: len(given[1]))
     def _put(self, path: str, data: bytes, mode: str) -> None:
         self._refuse_read_only(path)
         check_path(path)
@@ -234,9 +246,13 @@ class RemoteStore:
             lambda obstore, client: iter(obstore.list(client, prefix, chunk_size=_LIST_CHUNK)),
             *more,
         )
-        while page := self._call(folder, lambda _, __: next(pages, None)):
+        while page := self._next_page(folder, pages):
             for found in page:
                 yield _info(found["path"], found)
+
+    @requests_a("list", scheme_of)
+    def _next_page(self, folder: str, pages: Iterator[Any]) -> Any:
+        return self._call(folder, lambda _, __: next(pages, None))
 
     @property
     def _is_web(self) -> bool:
@@ -367,6 +383,7 @@ class RemoteWriter(Ending):
     def __init__(self, store: RemoteStore, path: str) -> None:
         self._calls = store.calls()
         self._path = path
+        self.scheme = store.location.scheme
         self._upload = store.start_upload(path)
         self._size = 0
 
@@ -386,7 +403,11 @@ class RemoteWriter(Ending):
         """Finish the upload; the object is durable and visible then.  Closing twice is fine."""
         upload, self._upload = self._upload, None
         if upload is not None:
-            self._calls.call(self._path, upload.close)
+            self._finish(upload)
+
+    @requests_a("put", lambda writer: writer.scheme, lambda writer, _, __: writer.tell())
+    def _finish(self, upload: Any) -> None:
+        self._calls.call(self._path, upload.close)
 
     def abort(self) -> None:
         """Give the upload up."""

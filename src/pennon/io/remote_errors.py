@@ -14,6 +14,7 @@ from dataclasses import field
 from typing import TypeVar
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.telemetry import RETRYABLE, THROTTLES, count
 from pennon.errors import (
     AlreadyExistsError,
     Breadcrumb,
@@ -28,6 +29,7 @@ T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")
 _XML_CODE = re.compile(r"<Code>([^<]+)</Code>")
 _XML_MESSAGE = re.compile(r"<Message>([^<]+)</Message>")
+_RETRIED = re.compile(r"\b(408|429|5\d\d) [A-Z]")
 _NO_HTTP = "builder error"
 """All that the client says where an endpoint is one of http and the options do not allow it."""
 _MESSAGE_LENGTH = 500
@@ -70,9 +72,19 @@ def translate(error: Exception, path: str, secrets: Sequence[str]) -> LanceError
         return AlreadyExistsError("the name is taken", where=place)
     if kind == "GenericError" and _broke_off(str(error)):
         return BrokenAnswerError(masked(str(error), secrets), where=place)
+    _count_refusal(str(error))
     unsupported = kind == "NotSupportedError" or isinstance(error, NotImplementedError)
     ours = UnsupportedError if unsupported else StoreError
     return ours(masked(str(error), secrets), where=place)
+
+
+def _count_refusal(text: str) -> None:
+    """Count a status that was answered until the retries were used up."""
+    status = _RETRIED.search(text)
+    if status is not None:
+        count(RETRYABLE, status=status.group(1))
+        if status.group(1) in {"429", "503"}:
+            count(THROTTLES, status=status.group(1))
 
 
 def _broke_off(text: str) -> bool:

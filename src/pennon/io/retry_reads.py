@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.loggers import IO
+from pennon.core.telemetry import READ_RETRIES, count
 from pennon.errors import StoreError
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Patience:
                 return action()
             except BrokenAnswerError as error:
                 pause = _pause(retry)
+                count(READ_RETRIES)
                 IO.info("read %d broke off, again after %.1f s: %s", retry + 1, pause, error)
                 if time.monotonic() + pause > deadline:
                     raise

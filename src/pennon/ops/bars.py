@@ -1,4 +1,4 @@
-"""A bar on the terminal, of what takes a while."""
+"""A bar on the terminal, of what takes a while; telemetry is told as well, if it is on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias
+
+from pennon.core.telemetry import PROGRESS_ALL, PROGRESS_DONE, TELEMETRY, gauge
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many pieces are done, of how many; maybe from another thread."""
@@ -18,6 +20,23 @@ QUIET_SECONDS: Final = 2.0
 @contextmanager
 def bar(what: str) -> Iterator[Progress | None]:
     """Give what shows how far some work is, on a terminal, if it takes a while; None elsewhere."""
+    if TELEMETRY.recorder is None:
+        with _shown(what) as tell:
+            yield tell
+        return
+    with _shown(what) as tell:
+
+        def tell_both(done: int, of: int) -> None:
+            gauge(PROGRESS_DONE, done, operation=what)
+            gauge(PROGRESS_ALL, of, operation=what)
+            if tell is not None:
+                tell(done, of)
+
+        yield tell_both
+
+
+@contextmanager
+def _shown(what: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return

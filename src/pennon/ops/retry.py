@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from pennon.core.loggers import COMMIT
+from pennon.core.telemetry import OPERATION_RETRIES, count
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
@@ -55,6 +56,7 @@ def with_retries(
         COMMIT.info(
             "%s: attempt %d met a conflict, again: %s", snapshot.store.uri, attempt + 1, last
         )
+        count(OPERATION_RETRIES)
         sleep(pause)
         snapshot = newest(snapshot)
     last.message += f" (given up after {attempt + 1} attempts)"

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from pennon.spark.inference import planned
 from pennon.spark.placement import placed_by_id
+from pennon.spark.telemetry import measured_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +78,9 @@ class RunNumbers:
         """Do the pieces that the incoming batches name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield message_batch(number, self.task.to_bytes(self.task.run(number)))
+                with measured_task(type(self.task).__name__):
+                    message = self.task.to_bytes(self.task.run(number))
+                yield message_batch(number, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,9 @@ class RunRows:
         names = self.names
         if names is not None:
             batches = (batch.rename_columns(list(names)) for batch in batches)
-        yield message_batch(0, self.task.to_bytes(self.task.run(batches)))
+        with measured_task(type(self.task).__name__):
+            message = self.task.to_bytes(self.task.run(batches))
+        yield message_batch(0, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,9 @@ class RunGatheredBlocks:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do what is to be done with the blocks of a partition."""
-        yield message_batch(0, self.task.to_bytes(self.task.run(_blocks(batches))))
+        with measured_task(type(self.task).__name__):
+            message = self.task.to_bytes(self.task.run(_blocks(batches)))
+        yield message_batch(0, message)
 
 
 def named(rows: DataFrame) -> tuple[DataFrame, tuple[str, ...] | None]:

@@ -47,6 +47,7 @@ from pennon.spark.source.options import (
 )
 from pennon.spark.source.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan, snapshot_of
+from pennon.spark.telemetry import measured_read
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, arrow_schema, spark_schema, system_field
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class LanceReader(ds.DataSourceReader):
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one partition (on an executor)."""
         if isinstance(partition, LancePartition):
-            for batch in self._scan.read(partition.tasks):
+            for batch in measured_read("read", self._scan.read(partition.tasks)):
                 if batch.num_rows:
                     yield batch
 

@@ -47,6 +47,7 @@ from pennon.spark.source.options import (
 )
 from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks
 from pennon.spark.source.scan_task import TableScan, open_snapshot, plan_table_scan, snapshot_of
+from pennon.spark.telemetry import measured_read, note_lag
 from pennon.spark.types import SYSTEM_COLUMNS, arrow_schema
 from pennon.table.versions import list_locations
 
@@ -158,6 +159,7 @@ class LanceStreamReader(ds.DataSourceStreamReader):
         """Return where a batch ends that begins at an offset; it counts the rows of all batches."""
         at = Position.from_json(start)
         end, amount = self._stream.advance(at, newest, limits)
+        note_lag(self._options.table.uri, max(newest + 1 - end.version, 0))
         if end == at:
             return start
         began = at.to_json() if start.get(_INITIAL) else start.get(_BEGAN)
@@ -215,7 +217,7 @@ class LanceStreamReader(ds.DataSourceStreamReader):
         if isinstance(partition, ChangePartition):
             yield from read_changes(partition, self._columns)
         elif isinstance(partition, RowsPartition):
-            for batch in partition.scan.read(partition.tasks):
+            for batch in measured_read("stream", partition.scan.read(partition.tasks)):
                 if batch.num_rows:
                     yield batch
 

@@ -29,12 +29,14 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from pennon.core.loggers import COMMIT
+from pennon.core.telemetry import COMMIT_SECONDS, COMMITS, CONFLICTS, count, measured
 from pennon.core.thread_pools import PoolSpec, beside
 from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     CommitError,
+    IncompatibleConflict,
     RetryableConflict,
     UnsupportedError,
 )
@@ -110,8 +112,16 @@ def commit(
     mine = PendingCommit(transaction, wire, {} if affected is None else affected, options.adds_keys)
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
-    manifest = way(store, mine, options)
     name = type(transaction.operation).__name__
+    about = {"pennon.table": store.uri, "pennon.read_version": transaction.read_version}
+    with measured("pennon.commit", (COMMITS, COMMIT_SECONDS), {"operation": name}, **about):
+        try:
+            manifest = way(store, mine, options)
+        except (RetryableConflict, IncompatibleConflict):
+            count(CONFLICTS, outcome="refused")
+            raise
+    if not is_new and manifest.version > transaction.read_version + 1:
+        count(CONFLICTS, outcome="settled")
     COMMIT.info("%s: version %d committed (%s)", store.uri, manifest.version, name)
     return manifest
 
@@ -180,6 +190,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
             continue
         naming = location.naming
         if not put_manifest(store, naming, manifest, options.clock):
+            count(CONFLICTS, outcome="lost_race")
             COMMIT.debug("%s: another writer made version %d first", store.uri, manifest.version)
             continue
         is_quick = store.limits is not None and options.clock.seconds() - started < _QUICK_SECONDS

@@ -1,0 +1,149 @@
+"""OpenTelemetry for Pennon: the numbers of stores, commits, scans, tasks and streams, and spans; the extra ``otel``.
+
+Nothing is kept before `instrument` is called, and ``import pennon`` imports nothing of OpenTelemetry.
+The metrics of stores have Lance's names (``lance_object_store_requests_total`` …), as in ``lance.otel``.
+
+In Spark's workers, the environment variable ``PENNON_OTEL_SETUP=module:function`` names a function of yours that
+configures OpenTelemetry and calls `instrument`; it is called once in each worker, before its first task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from pennon.core.extras import not_installed
+from pennon.core.telemetry import CATALOG, SECONDS, TELEMETRY, Metric, Point, Recorder
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
+    from opentelemetry.trace import TracerProvider
+
+__all__ = ["instrument", "instrument_lance_metrics", "uninstrument"]
+
+_NAME: Final = "pennon"
+_OBSERVED: set[int] = set()
+"""The meters that have instruments: OpenTelemetry would count a second one of the same name twice."""
+
+
+def instrument(
+    meter_provider: MeterProvider | None = None,
+    tracer_provider: TracerProvider | None = None,
+    *,
+    spans: bool = True,
+) -> bool:
+    """Keep numbers and spans from now on, and give them to OpenTelemetry; return True.
+
+    ``meter_provider``, ``tracer_provider``: those of the process by default, which the program configures.
+    ``spans``: also make spans of scans (``pennon.scan``), commits (``pennon.commit``) and Spark's tasks
+    (``pennon.task``, with the ids of stage, partition and attempt).  A second call adds nothing twice.
+
+    Raises ModuleNotFoundError without the package ``opentelemetry-api``.
+
+    >>> from opentelemetry.sdk.metrics import MeterProvider
+    >>> from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    >>> import pennon.otel
+    >>> reader = InMemoryMetricReader()
+    >>> pennon.otel.instrument(MeterProvider([reader]), spans=False)
+    True
+    >>> _ = pennon.write_dataset(pa.table({"id": [1]}), uri)
+    >>> metrics = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+    >>> "pennon_commits_total" in {metric.name for metric in metrics}
+    True
+    >>> pennon.otel.uninstrument()
+    """
+    try:
+        from opentelemetry import metrics, trace  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError:
+        raise not_installed("opentelemetry", "pennon.otel") from None
+    provider = meter_provider or metrics.get_meter_provider()
+    if TELEMETRY.recorder is None:
+        TELEMETRY.recorder = Recorder()
+    if id(provider) not in _OBSERVED:
+        _OBSERVED.add(id(provider))
+        meter = provider.get_meter(_NAME)
+        for metric in CATALOG:
+            _observe(meter, metric)
+    if spans:
+        TELEMETRY.tracer = (tracer_provider or trace.get_tracer_provider()).get_tracer(_NAME)
+    return True
+
+
+def instrument_lance_metrics(meter_provider: MeterProvider | None = None) -> bool:
+    """Keep numbers from now on, without spans; the name of ``lance.otel``.
+
+    Raises ModuleNotFoundError without the package ``opentelemetry-api``.
+
+    >>> import pennon.otel
+    >>> pennon.otel.instrument_lance_metrics()
+    True
+    >>> pennon.otel.uninstrument()
+    """
+    return instrument(meter_provider, spans=False)
+
+
+def uninstrument() -> None:
+    """Keep nothing any more; what was kept is forgotten.
+
+    >>> import pennon.otel
+    >>> pennon.otel.uninstrument()
+    """
+    TELEMETRY.recorder = None
+    TELEMETRY.tracer = None
+
+
+def _observe(meter: Meter, metric: Metric) -> None:
+    """Make the instruments of a metric.
+
+    A histogram has no instrument that is asked for its numbers, so it is three counters, as Prometheus has them: of the
+    observations up to each bound (``le``), of all, and their sum.
+    """
+    name, text = metric.name, metric.description
+    if metric.kind == "counter":
+        meter.create_observable_counter(name, [_asked(metric, _value)], metric.unit, text)
+    elif metric.kind == "gauge":
+        meter.create_observable_gauge(name, [_asked(metric, _value)], metric.unit, text)
+    else:
+        buckets = f"{text} (observations up to each bound)"
+        meter.create_observable_counter(f"{name}_bucket", [_asked(metric, _buckets)], "", buckets)
+        number = f"{text} (number)"
+        meter.create_observable_counter(f"{name}_count", [_asked(metric, _number)], "", number)
+        total = f"{text} (sum)"
+        meter.create_observable_counter(f"{name}_sum", [_asked(metric, _sum)], metric.unit, total)
+
+
+def _asked(
+    metric: Metric, numbers: Callable[[Point], list[tuple[float, dict[str, str]]]]
+) -> Callable[[CallbackOptions], list[Observation]]:
+    """Return what OpenTelemetry calls for the numbers of a metric."""
+
+    def observe(_: Any) -> list[Observation]:
+        from opentelemetry.metrics import Observation  # noqa: PLC0415 - an extra
+
+        recorder = TELEMETRY.recorder
+        points = [] if recorder is None else recorder.points()
+        mine = (point for point in points if point.metric is metric)
+        return [Observation(value, names) for point in mine for value, names in numbers(point)]
+
+    return observe
+
+
+def _value(point: Point) -> list[tuple[float, dict[str, str]]]:
+    return [(point.value or 0, point.attributes)]
+
+
+def _buckets(point: Point) -> list[tuple[float, dict[str, str]]]:
+    found, below = [], 0
+    counts = [] if point.histogram is None else point.histogram.buckets
+    for count, bound in zip(counts, [*map(str, SECONDS), "+Inf"], strict=True):
+        below += count
+        found.append((float(below), {**point.attributes, "le": bound}))
+    return found
+
+
+def _number(point: Point) -> list[tuple[float, dict[str, str]]]:
+    return [(0 if point.histogram is None else sum(point.histogram.buckets), point.attributes)]
+
+
+def _sum(point: Point) -> list[tuple[float, dict[str, str]]]:
+    return [(0 if point.histogram is None else point.histogram.total, point.attributes)]

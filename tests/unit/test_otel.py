@@ -38,7 +38,7 @@ class Observed:
         """Return the numbers of a metric by their attributes."""
         data = self.reader.get_metrics_data()
         return {
-            tuple(sorted(point.attributes.items())): point.value
+            tuple(sorted(dict[str, Any](point.attributes or {}).items())): point.value
             for resource in (data.resource_metrics if data else ())
             for scope in resource.scope_metrics
             for metric in scope.metrics
@@ -95,7 +95,7 @@ def test_span_of_a_commit_names_table_operation_and_version(observed: Observed, 
 def test_scans_count_rows_and_end_where_their_reader_stops(observed: Observed, uri: str) -> None:
     table = pennon.write_dataset(ROWS, uri)
     table.to_table(filter="id < 4")
-    batches = iter(table.to_batches(batch_size=2))
+    batches: Any = table.to_batches(batch_size=2)
     next(batches)
     batches.close()
     assert observed.numbers("pennon_scan_rows_total") == {(): 6}

@@ -235,7 +235,7 @@ class Work:
         if recorder is not None:
             recorder.observe(timed, time.perf_counter() - self._began, **self._attributes)
             if error is None:
-                recorder.add(counted, **self._attributes)
+                recorder.add(counted, 1, **self._attributes)
         if self.span is not None:
             self.span.set_attributes(found)
             if error is not None:

@@ -1,6 +1,7 @@
 """OpenTelemetry for Pennon: the numbers of stores, commits, scans, tasks and streams, and spans; the extra ``otel``.
 
-Nothing is kept before `instrument` is called, and ``import pennon`` imports nothing of OpenTelemetry.
+Nothing is kept before `instrument` is called, and ``import pennon`` imports nothing of OpenTelemetry;
+``import pennon.otel`` raises ModuleNotFoundError without the package ``opentelemetry-api``.
 The metrics of stores have Lance's names (``lance_object_store_requests_total`` …), as in ``lance.otel``.
 
 In Spark's workers, the environment variable ``PENNON_OTEL_SETUP=module:function`` names a function of yours that
@@ -10,14 +11,18 @@ configures OpenTelemetry and calls `instrument`; it is called once in each worke
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any, Final
 
 from pennon.core.extras import not_installed
 from pennon.core.telemetry import CATALOG, SECONDS, TELEMETRY, Metric, Point, Recorder
 
-if TYPE_CHECKING:
+try:
+    from opentelemetry import metrics, trace
     from opentelemetry.metrics import CallbackOptions, Meter, MeterProvider, Observation
     from opentelemetry.trace import TracerProvider
+except ModuleNotFoundError:
+    raise not_installed("opentelemetry", "pennon.otel") from None
 
 __all__ = ["instrument", "instrument_lance_metrics", "uninstrument"]
 
@@ -38,8 +43,6 @@ def instrument(
     ``spans``: also make spans of scans (``pennon.scan``), commits (``pennon.commit``) and Spark's tasks
     (``pennon.task``, with the ids of stage, partition and attempt).  A second call adds nothing twice.
 
-    Raises ModuleNotFoundError without the package ``opentelemetry-api``.
-
     >>> from opentelemetry.sdk.metrics import MeterProvider
     >>> from opentelemetry.sdk.metrics.export import InMemoryMetricReader
     >>> import pennon.otel
@@ -52,10 +55,6 @@ def instrument(
     True
     >>> pennon.otel.uninstrument()
     """
-    try:
-        from opentelemetry import metrics, trace  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError:
-        raise not_installed("opentelemetry", "pennon.otel") from None
     provider = meter_provider or metrics.get_meter_provider()
     if TELEMETRY.recorder is None:
         TELEMETRY.recorder = Recorder()
@@ -65,14 +64,15 @@ def instrument(
         for metric in CATALOG:
             _observe(meter, metric)
     if spans:
+        TELEMETRY.in_span = partial(
+            trace.use_span, record_exception=False, set_status_on_exception=False
+        )
         TELEMETRY.tracer = (tracer_provider or trace.get_tracer_provider()).get_tracer(_NAME)
     return True
 
 
 def instrument_lance_metrics(meter_provider: MeterProvider | None = None) -> bool:
     """Keep numbers from now on, without spans; the name of ``lance.otel``.
-
-    Raises ModuleNotFoundError without the package ``opentelemetry-api``.
 
     >>> import pennon.otel
     >>> pennon.otel.instrument_lance_metrics()
@@ -118,8 +118,6 @@ def _asked(
     """Return what OpenTelemetry calls for the numbers of a metric."""
 
     def observe(_: Any) -> list[Observation]:
-        from opentelemetry.metrics import Observation  # noqa: PLC0415 - an extra
-
         recorder = TELEMETRY.recorder
         points = [] if recorder is None else recorder.points()
         mine = (point for point in points if point.metric is metric)

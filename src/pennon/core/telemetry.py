@@ -1,4 +1,4 @@
-"""What a program measures of itself for monitoring: `pennon.otel` turns it on, and until then nothing is kept.
+"""Numbers and spans for monitoring: `pennon.otel` turns them on, and until then nothing is kept.
 
 Each place that measures asks `TELEMETRY` first, so one look at a variable is all that it costs while it is off.
 The metrics of stores have the names of Lance's, so that dashboards show Pennon as well.
@@ -10,7 +10,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
 from types import TracebackType
@@ -119,7 +119,7 @@ CATALOG: Final = (
 
 @dataclass(slots=True)
 class Histogram:
-    """How many observations fell into each bucket of `SECONDS` and above them, and their sum."""
+    """Observations, counted for each bucket of `SECONDS` and above them, and their sum."""
 
     buckets: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
     total: float = 0.0
@@ -181,12 +181,14 @@ class Recorder:
 class Telemetry:
     """The recorder of this process, and the tracer of its spans; both are None while telemetry is off."""
 
-    __slots__ = ("recorder", "tracer")
+    __slots__ = ("in_span", "recorder", "tracer")
 
     def __init__(self) -> None:
         self.recorder: Recorder | None = None
         self.tracer: Any = None
         """An `opentelemetry.trace.Tracer`."""
+        self.in_span: Callable[[Any], AbstractContextManager[Any]] = nullcontext
+        """Returns a block in which a span is the current one."""
 
     @property
     def is_on(self) -> bool:
@@ -257,13 +259,8 @@ def measured(
         return
     work = Work(name, metrics, attributes, described)
     try:
-        if work.span is None:
+        with TELEMETRY.in_span(work.span) if work.span is not None else nullcontext():
             yield
-        else:
-            from opentelemetry.trace import use_span  # noqa: PLC0415 - it is on, so it is installed
-
-            with use_span(work.span, record_exception=False, set_status_on_exception=False):
-                yield
     except BaseException as error:
         work.end(error)
         raise

@@ -174,13 +174,13 @@ def test_progress_of_an_operation_is_a_gauge(observed: Observed, uri: str) -> No
     assert done == observed.numbers("pennon_progress_total")
 
 
-def test_second_call_of_instrument_counts_nothing_twice(observed: Observed, uri: str) -> None:
+def test_instrument_called_twice_counts_once(observed: Observed, uri: str) -> None:
     observed.instrument()
     pennon.write_dataset(ROWS, uri)
     assert observed.numbers("pennon_commits_total") == {(("operation", "Overwrite"),): 1}
 
 
-def test_nothing_of_opentelemetry_is_imported_unless_it_is_asked_for(uri: str) -> None:
+def test_import_of_pennon_loads_nothing_of_opentelemetry(uri: str) -> None:
     program = (
         "import sys, pyarrow as pa, pennon\n"
         f"pennon.write_dataset(pa.table({{'id': [1]}}), {uri!r}).to_table()\n"
@@ -192,11 +192,10 @@ def test_nothing_of_opentelemetry_is_imported_unless_it_is_asked_for(uri: str) -
     assert done.stdout.strip() == "[]"
 
 
-def test_without_the_package_the_error_names_the_extra() -> None:
+def test_otel_without_its_package_names_the_extra() -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "import pennon.otel\n"
-        "try:\n    pennon.otel.instrument()\n"
+        "try:\n    import pennon.otel\n"
         "except ModuleNotFoundError as error:\n    print(error)"
     )
     done = subprocess.run(

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Final
 
 import pyarrow as pa
+from pyspark.taskcontext import TaskContext
 
 from pennon.core.telemetry import (
     STREAM_LAG,
@@ -66,8 +67,6 @@ def _set_up(place: str) -> None:
 
 def _ids() -> dict[str, int]:
     """Return what Spark calls the task that runs here."""
-    from pyspark import TaskContext
-
     task = TaskContext.get()
     if task is None:
         return {}

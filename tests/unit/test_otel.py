@@ -180,7 +180,7 @@ def test_instrument_called_twice_counts_once(observed: Observed, uri: str) -> No
     assert observed.numbers("pennon_commits_total") == {(("operation", "Overwrite"),): 1}
 
 
-def test_import_of_pennon_loads_nothing_of_opentelemetry(uri: str) -> None:
+def test_otel_is_not_loaded_by_import_of_pennon(uri: str) -> None:
     program = (
         "import sys, pyarrow as pa, pennon\n"
         f"pennon.write_dataset(pa.table({{'id': [1]}}), {uri!r}).to_table()\n"

@@ -90,7 +90,8 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        place = getattr(getattr(error, "ctx", None), "command_path", "pennon")
+        say(f"{place}: {error.format_message()}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         say("pennon: interrupted", err=True)

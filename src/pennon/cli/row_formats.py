@@ -18,7 +18,6 @@ import csv
 import io
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from typing import IO, Any, Final, TypeAlias
 import pyarrow as pa
 from pyarrow import types
 
-from pennon.cli.show import binary_stdout, cell, json_text, print_table, shown, write_text
+from pennon.cli.show import binary_stdout, cell, json_text, print_table, write_text
 from pennon.display.plain import plain_rows, plain_values
 from pennon.errors import AlreadyExistsError, ArgumentError
 
@@ -163,7 +162,7 @@ class _Stdout:
 
     def text(self, text: str) -> None:
         """Write text; what a terminal obeys is escaped there, and kept in a pipe or file."""
-        write_text("\n".join(map(shown, text.split("\n"))) if sys.stdout.isatty() else text)
+        write_text(text)
 
     def json(self, value: Any) -> str:
         """Return JSON in the characters that stdout has."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
-import pyarrow as pa
 
 from pennon.cli.arguments import (
     as_json,
@@ -29,6 +28,7 @@ from pennon.cli.show import say, say_json
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.scanner import LanceScanner
 from pennon.scan.plan.query import ColumnOrdering
+from pennon.scan.plan.row_masks import serialize_row_addrs
 from pennon.scan.snapshot import Snapshot
 
 
@@ -159,8 +159,7 @@ def sample(
 
 
 def _choose(table: LanceDataset, where: str | None, rows: int, seed: int | None) -> bytes:
-    """Return the addresses of rows chosen at random, as a scan takes them."""
-    addresses = table.scanner([], where, with_row_address=True).to_table()["_rowaddr"]
-    count = len(addresses)
-    numbers = random.Random(seed).sample(range(count), min(rows, count))  # noqa: S311 - no secret
-    return _row_set(addresses.take(pa.array(sorted(numbers), pa.int64())).to_pylist())
+    """Return the ids of rows chosen at random, as a scan takes them."""
+    ids = table.scanner([], where, with_row_id=True).to_table()["_rowid"].to_numpy()
+    numbers = random.Random(seed).sample(range(len(ids)), min(rows, len(ids)))  # noqa: S311 - no secret
+    return serialize_row_addrs(ids[sorted(numbers)].tolist())

@@ -76,8 +76,11 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def write_text(text: str) -> None:
-    """Write text to stdout as it is; ends the program as `say` does."""
-    _print([text.removesuffix("\n")])
+    """Write text to stdout: to a terminal in what it can show, to a pipe or a file as UTF-8, as it is."""
+    if sys.stdout.isatty():
+        click.echo("\n".join(map(shown, text.split("\n"))), nl=False)
+    else:
+        click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
 
 
 def binary_stdout(kind: str) -> IO[bytes]:

@@ -25,9 +25,9 @@ at = click.option(
 )
 branch = click.option(
     "--branch",
-    metavar="BRANCH",
+    metavar="NAME",
     shell_complete=complete_versions,
-    help="The branch to change; the one that TABLE is on if not given.",
+    help="The branch to change; the main line if not given.",
 )
 storage_option = click.option(
     "--storage-option", "-s", multiple=True, metavar="KEY=VALUE", help="Given to the object store."
@@ -55,7 +55,7 @@ blobs = click.option(
     show_default=True,
     help="Blob columns as their sizes and places, or with their bytes.",
 )
-master = "local[N], spark://host:port, or sc://host for Connect."
+master_help = "local[N], spark://host:port, or sc://host for Connect."
 
 _DIRECTION: Final = re.compile(
     r"(?P<name>.*?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?",

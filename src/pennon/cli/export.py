@@ -25,6 +25,7 @@ from pennon.cli.arguments import (
 from pennon.cli.row_formats import RowOutput
 from pennon.cli.rows import open_table, scan
 from pennon.cli.show import say, say_json
+from pennon.cli.writing import watched
 from pennon.display.cells import size
 from pennon.ops.bars import Progress, bar
 
@@ -68,7 +69,7 @@ def export(
     target = RowOutput.of(format, file, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
     made = scan(table, parse_names(columns), where, order_by, blobs, limit=rows)
-    with bar("exporting") as tell:
+    with watched(quiet), bar("exporting") as tell:
         total = 0 if tell is None else table.count_rows(where)
         written = target.write(made.projected_schema, _told(made.to_batches(), tell, total))
     if target.file is None:

@@ -14,6 +14,7 @@ from pennon.cli.arguments import as_json, at, branch, parse_pairs, quiet, storag
 from pennon.cli.complete import complete_columns, complete_indices
 from pennon.cli.rows import open_table
 from pennon.cli.show import print_table, say, say_json
+from pennon.cli.writing import open_to_write, watched
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.display.cells import size
 from pennon.errors import ArgumentError
@@ -103,19 +104,19 @@ def create_index(
 ) -> None:
     """Create an index of a column."""
     started = time.monotonic()
-    table = open_table(uri, branch, storage_option)
+    table = open_to_write(uri, branch, parse_pairs(storage_option))
     given: dict[str, Any] = {
         key: _value(value) for key, value in parse_pairs(parameter).items()
     }
     kind = "INVERTED" if kind.upper() == "FTS" else kind.upper()
-    if ops.is_vector_kind(kind):
-        given |= {} if metric is None else {"metric": metric}
-        table.create_index(column, kind, name, replace=replace, **given)  # type: ignore[arg-type]
-    else:
-        if metric is not None:
+    if metric is not None:
+        if not ops.is_vector_kind(kind):
             message = f"--metric is for indices of vectors, {kind} is none"
             raise ArgumentError(message)
-        table.create_scalar_index(column, kind, name, replace=replace, **given)  # type: ignore[arg-type]
+        given["metric"] = metric
+    chosen: Any = kind
+    with watched(quiet):
+        table.create_index(column, chosen, name, replace=replace, **given)
     seconds = time.monotonic() - started
     _tell(uri, table, "created", name or f"{column}_idx", as_json, quiet, f", {seconds:.1f} s")
 
@@ -136,7 +137,7 @@ def drop_index(
     quiet: bool,
 ) -> None:
     """Drop an index; its files go at a clean-up."""
-    table = open_table(uri, branch, storage_option)
+    table = open_to_write(uri, branch, parse_pairs(storage_option))
     table.drop_index(name)
     _tell(uri, table, "dropped", name, as_json, quiet)
 
@@ -167,12 +168,13 @@ def optimize_indices(
     quiet: bool,
 ) -> None:
     """Index the rows that came since, and merge segments."""
-    table = open_table(uri, branch, storage_option)
+    table = open_to_write(uri, branch, parse_pairs(storage_option))
     before = table.version
     options: dict[str, Any] = {"retrain": True} if retrain else {}
     options |= {"index_names": list(names)} if names else {}
     options |= {} if merge is None else {"num_indices_to_merge": merge}
-    table.optimize.optimize_indices(**options)
+    with watched(quiet):
+        table.optimize.optimize_indices(**options)
     action = "unchanged" if table.version == before else "optimized"
     _tell(uri, table, action, ", ".join(names) or None, as_json, quiet)
 

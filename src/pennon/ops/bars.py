@@ -1,4 +1,4 @@
-"""A bar on the terminal, of what takes a while."""
+"""Progress of long work: a bar on the terminal, or calls of a function that the caller gave."""
 
 from __future__ import annotations
 
@@ -6,18 +6,45 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from typing import Final, TypeAlias
 
 Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many pieces are done, of how many; maybe from another thread."""
+
+Listener: TypeAlias = Callable[[str, int, int], object]
+"""Is told what is done, how many pieces of it are, and of how many (0: not known); maybe from another thread."""
+
+_LISTENER: Final[ContextVar[Listener | None]] = ContextVar("progress of long work", default=None)
 
 QUIET_SECONDS: Final = 2.0
 """What is done sooner shows no bar."""
 
 
 @contextmanager
+def reporting(listener: Listener) -> Iterator[None]:
+    """Let long work that this thread begins in the block tell a function how far it is, and show no bar.
+
+    >>> from pennon.ops.bars import bar, reporting
+    >>> with reporting(print), bar("counting") as tell:
+    ...     tell(1, 2)
+    counting 1 2
+    """
+    before = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+@contextmanager
 def bar(what: str) -> Iterator[Progress | None]:
-    """Give what shows how far some work is, on a terminal, if it takes a while; None elsewhere."""
+    """Give what shows how far some work is: to a listener, or on a terminal, if it takes a while; else None."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        yield partial(listener, what)
+        return
     if not sys.stderr.isatty():
         yield None
         return
@@ -28,7 +55,7 @@ def bar(what: str) -> Iterator[Progress | None]:
     started = time.monotonic()
 
     def tell(done: int, of: int) -> None:
-        shown.update(task, completed=done, total=of)
+        shown.update(task, completed=done, total=of or None)
         if not shown.live.is_started and time.monotonic() - started > QUIET_SECONDS:
             shown.start()
 

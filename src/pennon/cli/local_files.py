@@ -25,7 +25,7 @@ import pyarrow.csv as pcsv
 import pyarrow.dataset as pds
 import pyarrow.json as pjson
 
-from pennon.core.units import GIB, MIB
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError
 
 FORMATS: Final = ("csv", "tsv", "json", "parquet", "arrow", "images")
@@ -46,7 +46,7 @@ _IMAGES: Final = frozenset(
     {".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 )
 _COMPRESSED: Final = frozenset({".gz", ".bz2", ".zst", ".lz4"})
-_HELD_BYTES: Final = GIB
+_HELD_BYTES: Final = 1024 * MIB
 """Files of text that are no larger are read as a whole, so that each column gets a type for all of its values."""
 _BLOCK_BYTES: Final = 64 * MIB
 _IMAGE_FIELDS: Final = (

@@ -88,7 +88,7 @@ def app() -> None:
 def main() -> None:
     """Run the command line; the entry point of the ``pennon`` script."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="pennon", standalone_mode=False)
     except click.ClickException as error:
         place = getattr(getattr(error, "ctx", None), "command_path", "pennon")
         say(f"{place}: {error.format_message()}", err=True)

@@ -27,8 +27,10 @@ from pennon.cli.rows import open_table
 from pennon.cli.show import say_all
 from pennon.core.units import MIB
 from pennon.dataset.lance_dataset import LanceDataset
+from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.scan.plan.vector_query import vector_columns
+from pennon.scan.search.fusion import Fusion
 
 _MOST_BYTES: Final = 64 * MIB
 """A file with one vector is not larger."""
@@ -141,15 +143,14 @@ def _near(
 ) -> pa.Table | str:
     """Return the rows near a vector, or found by it and a text; or the plan."""
     shown = columns or [name for name in table.schema.names if name != near["column"]]
-    words = {"query": query, "columns": texts} if texts else query
-    if explain:
-        scan = table.scanner(shown, where, nearest=near, prefilter=True, full_text_query=None)
-        return scan.explain_plan()
-    if query is None:
-        return table.to_table(shown, where, nearest=near, prefilter=True)
-    return table.hybrid_search(
-        near, words, k, columns=shown, filter=where, prefilter=True, candidates=max(4 * k, 40)
-    )
+    builder = ScannerBuilder(table).apply_defaults({"nearest": near}).columns(shown).prefilter()
+    if where is not None:
+        builder.filter(where)
+    if query is not None:
+        builder.full_text_search({"query": query, "columns": texts} if texts else query)
+        builder.fuse(Fusion.of(k, max(4 * k, 40)))
+    made = builder.to_scanner()
+    return made.explain_plan() if explain else made.to_table()
 
 
 def _column(table: LanceDataset, column: str | None) -> str:

@@ -64,7 +64,7 @@ def compact(
     storage_option: Sequence[str],
     quiet: bool,
 ) -> None:
-    """Rewrite small fragments, and such with deleted rows, into full ones.
+    """Rewrite small fragments, and those with deleted rows, into full ones.
 
     Makes one new version of the table.  Older versions, and their files, stay: see `clean`.
     """
@@ -120,7 +120,7 @@ def clean(
     storage_option: Sequence[str],
     quiet: bool,
 ) -> None:
-    """Take away old versions, the files that only they needed, and orphans.
+    """Delete old versions, the files that only they needed, and orphans.
 
     What a tag names or a branch left stays.  Nothing is deleted unless --delete is given.
     """

@@ -91,6 +91,9 @@ def _opened(context: click.Context) -> Any:
     from pennon.cli.arguments import parse_pairs  # as above
     from pennon.cli.at import open_at  # as above
 
-    given = context.params
+    given = {**context.params}
+    if given.get("uri") is None:  # behind an option that waits for its value, click leaves arguments unnamed
+        names = [each.name for each in context.command.params if isinstance(each, click.Argument)]
+        given.update(zip(names, context.args, strict=False))
     at = given.get("at") or given.get("branch")
     return open_at(given["uri"], at, parse_pairs(given.get("storage_option") or ()) or None)

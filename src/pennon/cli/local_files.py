@@ -1,7 +1,8 @@
 """Local files as batches of rows, read by pyarrow: what ``pennon ingest`` writes when Spark is not asked for.
 
 ============  ===========================================================================================
-csv, tsv      a header line; types of the whole file, or of its first 64 MiB where files are larger than 1 GiB
+csv, tsv      a header line; types of the whole file, or of its first 64 MiB where files are larger than 1 GiB; texts
+              that are no UTF-8 are binary
 json          objects, one a line, or one array of objects (which is held in memory)
 parquet       files with one schema, or with columns that can be cast to that of the first
 arrow         IPC files and streams
@@ -209,13 +210,16 @@ def _read_arrow(files: Sequence[Path]) -> LocalRows:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for file in files:
-            found = _open_arrow(file)
-            if isinstance(found, pa.ipc.RecordBatchFileReader):
-                found = (found.get_batch(number) for number in range(found.num_record_batches))
-            for batch in found:
+            for batch in _arrow_batches(_open_arrow(file)):
                 yield _cast(batch, schema)
 
     return LocalRows(schema, batches())
+
+
+def _arrow_batches(found: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(found, pa.ipc.RecordBatchFileReader):
+        return (found.get_batch(number) for number in range(found.num_record_batches))
+    return iter(found)
 
 
 def _open_arrow(file: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,7 +13,7 @@ from pennon.cli.arguments import as_json, at, quiet, storage_option, uri, where
 from pennon.cli.complete import complete_columns
 from pennon.cli.row_formats import replaced
 from pennon.cli.rows import open_table
-from pennon.cli.show import binary_stdout, say, say_json
+from pennon.cli.show import binary_stdout, say, say_json, until_pipe_closes
 from pennon.core.units import MIB
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.display.cells import size
@@ -59,7 +60,9 @@ def blob(
         if as_json:
             message = "--json tells of a file: name it by --output"
             raise ArgumentError(message)
-        _copy(pieces, binary_stdout(f"column {column}"))
+        with until_pipe_closes():
+            _copy(pieces, binary_stdout(f"column {column}"))
+            sys.stdout.flush()
         return
     with replaced(Path(output), overwrite=overwrite) as stream:
         size_bytes = _copy(pieces, stream)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import click
 
 from pennon.cli.arguments import HELP
-from pennon.cli.show import end_quietly, say
+from pennon.cli.show import say
 from pennon.errors import LanceError
 
 INTERRUPTED: Final = 130
@@ -96,8 +96,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         say("pennon: interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        end_quietly(sys.stdout)
     except (LanceError, OSError, ValueError, ImportError, NotImplementedError) as error:
         fail(error)
     except Exception as error:

@@ -18,6 +18,7 @@ import csv
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from typing import IO, Any, Final, TypeAlias
 import pyarrow as pa
 from pyarrow import types
 
-from pennon.cli.show import binary_stdout, cell, json_text, print_table, write_text
+from pennon.cli.show import binary_stdout, cell, json_text, print_table, until_pipe_closes, write_text
 from pennon.display.plain import plain_rows, plain_values
 from pennon.errors import AlreadyExistsError, ArgumentError
 
@@ -91,7 +92,9 @@ class RowOutput:
         counted = _Counted(batches)
         write = _WRITERS[self.format]
         if self.file is None:
-            write(schema, counted, _Stdout(self.format))
+            with until_pipe_closes():
+                write(schema, counted, _Stdout(self.format))
+                sys.stdout.flush()
         else:
             with replaced(self.file, overwrite=self.overwrite) as stream:
                 write(schema, counted, _File(stream, self.file.suffix.lower() in STREAMS))

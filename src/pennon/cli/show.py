@@ -10,8 +10,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import IO, Any, Final, NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, Final
 
 import click
 from rich.cells import cell_len, set_cell_size
@@ -36,16 +37,19 @@ def say_all(lines: Iterable[str]) -> None:
 
 
 def _print(lines: Sequence[str], *, err: bool = False) -> None:
-    try:
+    with until_pipe_closes(err=err):
         click.echo("\n".join(lines), err=err)
-    except BrokenPipeError:
-        end_quietly(sys.stderr if err else sys.stdout)
 
 
-def end_quietly(stream: IO[str]) -> NoReturn:
+@contextmanager
+def until_pipe_closes(*, err: bool = False) -> Iterator[None]:
     """End the program when the reader of a pipe has gone, who has seen enough: no failure."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python must not try to flush again
-    sys.exit(0)
+    try:
+        yield
+    except BrokenPipeError:
+        stream = sys.stderr if err else sys.stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # Python must not flush again
+        sys.exit(0)
 
 
 def say_json(value: Any) -> None:
@@ -77,10 +81,11 @@ def _escaped(found: re.Match[str]) -> str:
 
 def write_text(text: str) -> None:
     """Write text to stdout: to a terminal in what it can show, to a pipe or a file as UTF-8, as it is."""
-    if sys.stdout.isatty():
-        click.echo("\n".join(map(shown, text.split("\n"))), nl=False)
-    else:
-        click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
+    with until_pipe_closes():
+        if sys.stdout.isatty():
+            click.echo("\n".join(map(shown, text.split("\n"))), nl=False)
+        else:
+            click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
 
 
 def binary_stdout(kind: str) -> IO[bytes]:

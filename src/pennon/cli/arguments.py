@@ -73,7 +73,10 @@ def rows_out(command: F) -> F:
             "--output", "-o", metavar="FILE", help="Write to a file, whose suffix is the format."
         ),
         click.option(
-            "--format", "-f", type=click.Choice(ROW_FORMATS), help="How rows come out; table if not given."
+            "--format",
+            "-f",
+            type=click.Choice(ROW_FORMATS),
+            help="How rows come out; table if not given.",
         ),
         as_json,
     ):
@@ -145,7 +148,9 @@ def parse_order(text: str | None) -> list[tuple[str, bool, bool]] | None:
             raise ArgumentError(message)
         column = name if words else parsed["name"]
         if words and parsed["name"] != "x":
-            message = f"{words!r} behind {name!r} is no direction: asc, desc, nulls first, nulls last"
+            message = (
+                f"{words!r} behind {name!r} is no direction: asc, desc, nulls first, nulls last"
+            )
             raise ArgumentError(message)
         is_ascending = (parsed["direction"] or "asc").lower() == "asc"
         found.append((column, is_ascending, (parsed["nulls"] or "last").lower() == "first"))

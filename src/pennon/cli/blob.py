@@ -30,7 +30,9 @@ _PIECE: Final = 8 * MIB
 @click.option("--row", type=click.IntRange(0), help="The number of the row, from 0.")
 @where
 @at
-@click.option("--output", "-o", metavar="FILE", help="The file to write; - is stdout, and the default.")
+@click.option(
+    "--output", "-o", metavar="FILE", help="The file to write; - is stdout, and the default."
+)
 @click.option("--overwrite", is_flag=True, help="Replace the file if it is there.")
 @as_json
 @storage_option

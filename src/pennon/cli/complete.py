@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 _MOST: Final = 200
-_VERSIONS: Final = 20
 
 
 def _offering(find: Callable[[click.Context, str], Iterable[str]]) -> Complete:
@@ -48,7 +48,9 @@ def complete_tables(
     except OSError:
         return []
     others = [each for each in inside if each.is_dir() and each not in tables]
-    shown = [each for each in [*tables, *others] if each.name.isprintable() and " " not in each.name]
+    shown = [
+        each for each in [*tables, *others] if each.name.isprintable() and " " not in each.name
+    ]
     if not tables:
         return [CompletionItem(incomplete, type="dir")]
     return [
@@ -60,40 +62,31 @@ def complete_tables(
 @_offering
 def complete_columns(context: click.Context, incomplete: str) -> Iterable[str]:
     """Return paths of columns that go on behind the last comma."""
-    from pennon.schema.project import walk_paths  # as above
-
     before, comma, _ = incomplete.rpartition(",")
-    found = walk_paths(_opened(context).manifest.schema)
-    return [f"{before}{comma}{path}" for path, _ in found if "," not in path]
+    return [f"{before}{comma}{path}" for path in _names(context, "columns_of")]
 
 
 @_offering
 def complete_versions(context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return tags, branches and the newest versions."""
-    from pennon.ops.versions.branches import branches_of  # saves operations at --help
-    from pennon.ops.versions.refs import tags_of  # as above
-    from pennon.table.versions import list_locations  # as above
-
-    here = _opened(context)
-    numbers = sorted((each.version for each in list_locations(here.store)), reverse=True)
-    return [*sorted(tags_of(here)), *sorted(branches_of(here)), *map(str, numbers[:_VERSIONS])]
+    return _names(context, "versions_of")
 
 
 @_offering
 def complete_indices(context: click.Context, _incomplete: str) -> Iterable[str]:
     """Return the names of indices."""
-    from pennon.table.indices_wire import parse_indices  # as above
-
-    return sorted({each.name for each in parse_indices(_opened(context).manifest.indices)})
+    return _names(context, "indices_of")
 
 
-def _opened(context: click.Context) -> Any:
-    from pennon.cli.arguments import parse_pairs  # as above
-    from pennon.cli.at import open_at  # as above
-
+def _names(context: click.Context, kind: str) -> list[str]:
+    """Return names of the table that the words so far name; raises as opening it does."""
     given = {**context.params}
-    if given.get("uri") is None:  # behind an option that waits for its value, click leaves arguments unnamed
+    if (
+        given.get("uri") is None
+    ):  # behind an option that waits for its value, click leaves arguments unnamed
         names = [each.name for each in context.command.params if isinstance(each, click.Argument)]
         given.update(zip(names, context.args, strict=False))
-    at = given.get("at") or given.get("branch")
-    return open_at(given["uri"], at, parse_pairs(given.get("storage_option") or ()) or None)
+    options = dict(pair.split("=", 1) for pair in given.get("storage_option") or ())
+    inside = import_module("pennon.cli.names_in_tables")  # it loads tables, and --help does not
+    found: list[str] = getattr(inside, kind)(inside.opened(given, options))
+    return found

@@ -10,13 +10,14 @@ from pennon.cli.show import write_text
 
 @click.command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
     """Print what a shell needs to complete names.
 
     For bash, into a file that the shell reads: pennon completion bash > ~/.pennon-complete.sh
     """
-    from pennon.cli.main import app  # saves a circle of imports
-
     made = get_completion_class(shell)
     if made is not None:
-        write_text(made(app, {}, "pennon", "_PENNON_COMPLETE").source() + "\n")
+        write_text(
+            made(context.find_root().command, {}, "pennon", "_PENNON_COMPLETE").source() + "\n"
+        )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+import pennon.spark
 from pennon.cli.arguments import as_json, master_help, parse_pairs, quiet, storage_option, uri
 from pennon.cli.show import say, say_json
 from pennon.cli.spark_session import session
@@ -65,10 +66,10 @@ def _names_of_indices(uri: str, stores: dict[str, str]) -> list[str]:
 
 
 def _locally(uri: str, to: str, stores: dict[str, str]) -> int:
-    return convert_table(plan_convert(open_store(uri, stores or None), FileVersion.parse(to))).version
+    return convert_table(
+        plan_convert(open_store(uri, stores or None), FileVersion.parse(to))
+    ).version
 
 
 def _by_spark(master: str, uri: str, to: str, stores: dict[str, str]) -> int:
-    from pennon.spark import convert  # saves Spark
-
-    return convert(session(master), uri, to, storage_options=stores or None)
+    return pennon.spark.convert(session(master), uri, to, storage_options=stores or None)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+import pennon.spark
 from pennon.cli.arguments import as_json, master_help, parse_names, parse_pairs, storage_option, uri
 from pennon.cli.at import open_at
 from pennon.cli.complete import complete_columns, complete_versions
@@ -67,11 +68,9 @@ def _differences(
     keys: list[str],
 ) -> dict[str, Any]:
     """Return the rows of each kind of difference, and how many changed in each column."""
-    from pennon.spark import LanceTable  # saves Spark, which may not be installed
-
     old, new = versions
     place = uri if old.branch is None else f"{uri.rstrip('/')}/{branch_folder(old.branch)}"
-    table = LanceTable.forPath(spark, place, options)
+    table = pennon.spark.LanceTable.forPath(spark, place, options)
     rows = table.diff(old.version, new.version, on=keys)
     counts: Counter[str] = Counter()
     columns: Counter[str] = Counter()

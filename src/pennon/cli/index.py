@@ -105,9 +105,7 @@ def create_index(
     """Create an index of a column."""
     started = time.monotonic()
     table = open_to_write(uri, branch, parse_pairs(storage_option))
-    given: dict[str, Any] = {
-        key: _value(value) for key, value in parse_pairs(parameter).items()
-    }
+    given: dict[str, Any] = {key: _value(value) for key, value in parse_pairs(parameter).items()}
     kind = "INVERTED" if kind.upper() == "FTS" else kind.upper()
     if metric is not None:
         if not ops.is_vector_kind(kind):
@@ -145,7 +143,11 @@ def drop_index(
 @index.command("optimize")
 @uri
 @click.option(
-    "--name", "names", multiple=True, shell_complete=complete_indices, help="Only this one; all if not given."
+    "--name",
+    "names",
+    multiple=True,
+    shell_complete=complete_indices,
+    help="Only this one; all if not given.",
 )
 @click.option("--retrain", is_flag=True, help="Make them anew.")
 @click.option(

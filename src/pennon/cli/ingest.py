@@ -9,7 +9,16 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from pennon.cli.arguments import as_json, branch, master_help, parse_pairs, quiet, storage_option, uri
+import pennon.spark
+from pennon.cli.arguments import (
+    as_json,
+    branch,
+    master_help,
+    parse_pairs,
+    quiet,
+    storage_option,
+    uri,
+)
 from pennon.cli.local_files import FORMATS, LocalRows, as_vectors, find_files, format_of, read_files
 from pennon.cli.show import say, say_json
 from pennon.cli.spark_session import session, spark_progress
@@ -23,7 +32,9 @@ from pennon.ops.bars import Progress, bar
 @click.command
 @click.argument("source", type=click.Path())
 @uri
-@click.option("--format", "-f", help=f"{', '.join(FORMATS)}, or Spark's name; by the suffix if not given.")
+@click.option(
+    "--format", "-f", help=f"{', '.join(FORMATS)}, or Spark's name; by the suffix if not given."
+)
 @click.option(
     "--mode",
     type=click.Choice(["create", "append", "overwrite"]),
@@ -107,7 +118,9 @@ def _write(
         rows = rows.cast(known.schema)
     with bar("ingesting") as tell:
         reader = pa.RecordBatchReader.from_batches(rows.schema, _told(rows, tell))
-        given: dict[str, Any] = limit if branch is not None else {"storage_options": stores, **limit}
+        given: dict[str, Any] = (
+            limit if branch is not None else {"storage_options": stores, **limit}
+        )
         return write_dataset(reader, target, mode=mode, **given)
 
 
@@ -145,10 +158,8 @@ def _by_spark(
     master: str, source: str, uri: str, stores: dict[str, str], given: dict[str, Any], quiet: bool
 ) -> LanceDataset:
     spark = session(master)
-    from pennon.spark import ingest as run  # as above
-
     if given["fixed_size_list"] is not None:
         given["fixed_size_list"] = given["fixed_size_list"].replace("=", ":")
-    with spark_progress(spark, quiet=quiet):
-        version = run(spark, source, uri, storage_options=stores or None, **given)
+    with watched(quiet), spark_progress(spark, "ingesting"):
+        version = pennon.spark.ingest(spark, source, uri, storage_options=stores or None, **given)
     return dataset(uri, version=version, storage_options=stores or None)

@@ -100,7 +100,9 @@ def find_files(source: str) -> list[Path]:
             if each.is_file() and not any(part[0] in "._" for part in each.relative_to(place).parts)
         )
     if has_magic(str(place)):
-        return [Path(each) for each in sorted(glob(str(place), recursive=True)) if Path(each).is_file()]
+        return [
+            Path(each) for each in sorted(glob(str(place), recursive=True)) if Path(each).is_file()
+        ]
     return []
 
 

@@ -29,26 +29,60 @@ class Place(NamedTuple):
 
 COMMANDS: Final = {
     "ingest": Place("ingest", "ingest", "Write files as a Lance table."),
-    "export": Place("export", "export", "Write rows to a local FILE: CSV, JSON, JSON lines, Arrow or Parquet."),
+    "export": Place(
+        "export", "export", "Write rows to a local FILE: CSV, JSON, JSON lines, Arrow or Parquet."
+    ),
     "info": Place("table", "info", "Show what a table holds: rows, fragments, files, schema."),
-    "schema": Place("table", "schema", "Show the columns of a table, those in structs and lists too."),
+    "schema": Place(
+        "table", "schema", "Show the columns of a table, those in structs and lists too."
+    ),
     "count": Place("rows", "count", "Count rows."),
     "head": Place("head", "head", "Show the first rows of a table."),
-    "tail": Place("rows", "tail", "Show the last rows of a table, in its order or that of --order-by."),
-    "sample": Place("rows", "sample", "Show rows chosen at random, none twice; in the table's order unless --order-by is given."),
-    "search": Place("search", "search", "Find rows by a text, by the nearest vectors, or both, best first."),
-    "stats": Place("table", "stats", "Show the bytes of each column; with --values also NULLs, least and greatest values."),
+    "tail": Place(
+        "rows", "tail", "Show the last rows of a table, in its order or that of --order-by."
+    ),
+    "sample": Place(
+        "rows",
+        "sample",
+        "Show rows chosen at random, none twice; in the table's order unless --order-by is given.",
+    ),
+    "search": Place(
+        "search", "search", "Find rows by a text, by the nearest vectors, or both, best first."
+    ),
+    "stats": Place(
+        "table",
+        "stats",
+        "Show the bytes of each column; with --values also NULLs, least and greatest values.",
+    ),
     "fragments": Place("table", "fragments", "List the fragments of a table, with their files."),
-    "versions": Place("table", "versions", "List the versions of a table; those of a branch with --at BRANCH."),
-    "history": Place("history", "history", "List what made each version of a table, the newest first; of a branch with --at BRANCH."),
+    "versions": Place(
+        "table", "versions", "List the versions of a table; those of a branch with --at BRANCH."
+    ),
+    "history": Place(
+        "history",
+        "history",
+        "List what made each version of a table, the newest first; of a branch with --at BRANCH.",
+    ),
     "diff": Place("diff", "diff", "Count the rows in which two versions differ, by key columns."),
-    "restore": Place("refs", "restore", "Make an older version the newest again, as a new version."),
-    "tags": Place("refs", "tags", "List, create, move and delete tags: names of versions, which clean-up keeps."),
+    "restore": Place(
+        "refs", "restore", "Make an older version the newest again, as a new version."
+    ),
+    "tags": Place(
+        "refs",
+        "tags",
+        "List, create, move and delete tags: names of versions, which clean-up keeps.",
+    ),
     "branches": Place("refs", "branches", "List, create and delete branches."),
     "index": Place("index", "index", "List, create, drop and optimize indices."),
-    "blob": Place("blob", "blob", "Save the bytes of one cell to a file: of a blob, a binary value or a text."),
-    "compact": Place("upkeep", "compact", "Rewrite small fragments, and those with deleted rows, into full ones."),
-    "clean": Place("upkeep", "clean", "Delete old versions, the files that only they needed, and orphans."),
+    "blob": Place(
+        "blob", "blob", "Save the bytes of one cell to a file: of a blob, a binary value or a text."
+    ),
+    "compact": Place(
+        "upkeep", "compact", "Rewrite small fragments, and those with deleted rows, into full ones."
+    ),
+    "clean": Place(
+        "upkeep", "clean", "Delete old versions, the files that only they needed, and orphans."
+    ),
     "convert": Place("convert", "convert", "Rewrite a table's data files in another file version."),
     "inspect": Place("inspect", "inspect", "Explain a data file of version 0.1 to 2.2."),
     "completion": Place("completion", "completion", "Print what a shell needs to complete names."),

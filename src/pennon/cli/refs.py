@@ -175,9 +175,7 @@ def delete_branch(
 @as_json
 @storage_option
 @quiet
-def restore(
-    uri: str, at: str, as_json: bool, storage_option: Sequence[str], quiet: bool
-) -> None:
+def restore(uri: str, at: str, as_json: bool, storage_option: Sequence[str], quiet: bool) -> None:
     """Make an older version the newest again, as a new version."""
     snapshot = open_at(uri, at, parse_pairs(storage_option))
     old, made = snapshot.manifest, ops.restore(snapshot)
@@ -208,9 +206,7 @@ def _tag(name: str, tag: Tag) -> dict[str, Any]:
     }
 
 
-def _tell(
-    action: str, uri: str, name: str, tag: Tag | None, as_json: bool, quiet: bool
-) -> None:
+def _tell(action: str, uri: str, name: str, tag: Tag | None, as_json: bool, quiet: bool) -> None:
     version = None if tag is None else tag.version
     branch = None if tag is None else tag.branch
     if as_json:

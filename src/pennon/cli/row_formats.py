@@ -29,7 +29,14 @@ from typing import IO, Any, Final, TypeAlias
 import pyarrow as pa
 from pyarrow import types
 
-from pennon.cli.show import binary_stdout, cell, json_text, print_table, until_pipe_closes, write_text
+from pennon.cli.show import (
+    binary_stdout,
+    cell,
+    json_text,
+    print_table,
+    until_pipe_closes,
+    write_text,
+)
 from pennon.display.plain import plain_rows, plain_values
 from pennon.errors import AlreadyExistsError, ArgumentError
 
@@ -60,7 +67,12 @@ class RowOutput:
 
     @classmethod
     def of(
-        cls, format: str | None, output: str | None, *, as_json: bool = False, overwrite: bool = False
+        cls,
+        format: str | None,
+        output: str | None,
+        *,
+        as_json: bool = False,
+        overwrite: bool = False,
     ) -> RowOutput:
         """Return the output that options ask for.
 
@@ -269,7 +281,9 @@ def _csv_column(column: pa.Array[Any]) -> pa.Array[Any]:
     values = plain_values(column)
     if types.is_floating(kind):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
-    texts = [v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+    texts = [
+        v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values
+    ]
     return pa.array(texts, pa.large_string())
 
 

@@ -116,9 +116,7 @@ def tail(
     target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
     offset = max(table.count_rows(where) - rows, 0)
-    made = scan(
-        table, parse_names(columns), where, order_by, blobs, offset=offset, limit=rows
-    )
+    made = scan(table, parse_names(columns), where, order_by, blobs, offset=offset, limit=rows)
     target.write(made.projected_schema, made.to_batches())
 
 
@@ -152,9 +150,7 @@ def sample(
     target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
     chosen = _choose(table, where, rows, seed)
-    made = scan(
-        table, parse_names(columns), None, order_by, blobs, row_addr_allowlist=chosen
-    )
+    made = scan(table, parse_names(columns), None, order_by, blobs, row_addr_allowlist=chosen)
     target.write(made.projected_schema, made.to_batches())
 
 

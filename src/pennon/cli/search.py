@@ -63,7 +63,9 @@ _NPY: Final = b"\x93NUMPY"
 )
 @click.option("--metric", help="l2, cosine, dot or hamming; that of the index if not given.")
 @click.option("--nprobes", type=click.IntRange(1), help="Partitions of the index to read.")
-@click.option("--refine-factor", type=click.IntRange(1), help="Compare so many times -n rows exactly.")
+@click.option(
+    "--refine-factor", type=click.IntRange(1), help="Compare so many times -n rows exactly."
+)
 @click.option("--ef", type=click.IntRange(1), help="Candidates of a search in an HNSW graph.")
 @click.option("--explain", is_flag=True, help="Print the plan, and search nothing.")
 @columns
@@ -115,7 +117,9 @@ def search(
         found = _near(table, near, query, texts, k, names, where, explain=explain)
     else:
         if metric is not None:
-            message = "--metric goes with --row, --vector or --vector-file: a model remembers its own"
+            message = (
+                "--metric goes with --row, --vector or --vector-file: a model remembers its own"
+            )
             raise ArgumentError(message)
         asked = query if vector_query is None else vector_query
         options: dict[str, Any] = {"mode": mode if vector_query is None else "vector", **tuned}
@@ -160,7 +164,9 @@ def _column(table: LanceDataset, column: str | None) -> str:
     embedded = list(table.embeddings())
     found = embedded if len(embedded) == 1 else vector_columns(table.snapshot)
     if len(found) != 1:
-        message = f"name the vectors to search by --column: the table has {', '.join(found) or 'none'}"
+        message = (
+            f"name the vectors to search by --column: the table has {', '.join(found) or 'none'}"
+        )
         raise ArgumentError(message)
     return found[0]
 

@@ -26,9 +26,7 @@ _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 
 def say(text: str, *, label: str = "", err: bool = False) -> None:
     """Print one line after a dim label; ends the program when the reader of a pipe has gone (``| head``)."""
-    _print(
-        [click.style(shown(label), dim=True) + shown(text) if label else shown(text)], err=err
-    )
+    _print([click.style(shown(label), dim=True) + shown(text) if label else shown(text)], err=err)
 
 
 def say_all(lines: Iterable[str]) -> None:

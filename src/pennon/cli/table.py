@@ -1,4 +1,4 @@
-"""Commands that look at a table: ``info``, ``schema``, ``stats``, ``fragments``, ``versions``."""
+"""Commands that look at a table: ``info``, ``schema``, ``fragments``, ``versions``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from pennon.cli.arguments import as_json, at, parse_pairs, storage_option, uri
 from pennon.cli.at import open_at
-from pennon.cli.show import cell, print_table, say, say_json
+from pennon.cli.show import print_table, say, say_json
 from pennon.display.cells import size
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import live_row_count, live_row_counts
@@ -98,37 +98,6 @@ def schema(uri: str, at: str | None, as_json: bool, storage_option: Sequence[str
 @click.command
 @uri
 @at
-@click.option("--values", is_flag=True, help="Read the columns: NULLs, least and greatest values.")
-@as_json
-@storage_option
-def stats(
-    uri: str, at: str | None, values: bool, as_json: bool, storage_option: Sequence[str]
-) -> None:
-    """Show the bytes of each column; with --values also NULLs, least and greatest values."""
-    from pennon.cli.column_stats import column_stats  # saves pandas at info and schema
-
-    found = column_stats(uri, open_at(uri, at, parse_pairs(storage_option)), with_values=values)
-    if as_json:
-        say_json(found)
-        return
-    for name in ("rows", "deleted_rows", "fragments", "small_fragments"):
-        say(f"{found[name]:,}", label=f"{name.replace('_', ' '):<17}")
-    rows = [
-        (
-            each["path"],
-            each["type"],
-            size(each["size_bytes"]),
-            *([_cell(each.get(name)) for name in ("null_count", "min", "max")] if values else ()),
-        )
-        for each in found["columns"]
-    ]
-    heads = ("column", "type", "size", *(("nulls", "min", "max") if values else ()))
-    print_table(heads, rows, (2, 3))
-
-
-@click.command
-@uri
-@at
 @as_json
 @storage_option
 def fragments(uri: str, at: str | None, as_json: bool, storage_option: Sequence[str]) -> None:
@@ -181,10 +150,6 @@ def versions(uri: str, at: str | None, as_json: bool, storage_option: Sequence[s
 
 def _utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else cell(value)
 
 
 def _text(data: bytes) -> str:

@@ -173,4 +173,3 @@ def _describe(stats: CleanupStats) -> str:
     )
     text = f"{stats.old_versions} versions, {files} files, {size(stats.bytes_removed)}"
     return text if not stats.failed_deletes else f"{text}; {stats.failed_deletes} deletes failed"
-

@@ -44,7 +44,9 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def plain_values(array: pa.Array[Any], of_bytes: Callable[[bytes], str] = base64_text) -> list[Plain]:
+def plain_values(
+    array: pa.Array[Any], of_bytes: Callable[[bytes], str] = base64_text
+) -> list[Plain]:
     """Return the values of an array as plain values; ``of_bytes`` turns binary values into text.
 
     >>> plain_values(pa.array([1.5, None, float("nan")]))
@@ -221,9 +223,7 @@ def _maps(array: Any, of_bytes: Callable[[bytes], str]) -> list[Plain]:
     def entries(first: int, end: int) -> list[Plain]:
         keys = plain_values(array.keys[first:end], of_bytes)
         items = plain_values(array.items[first:end], of_bytes)
-        return [
-            {"key": key, "value": value} for key, value in zip(keys, items, strict=True)
-        ]
+        return [{"key": key, "value": value} for key, value in zip(keys, items, strict=True)]
 
     return _cut(array, entries)
 

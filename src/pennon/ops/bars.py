@@ -26,6 +26,9 @@ QUIET_SECONDS: Final = 2.0
 def reporting(listener: Listener) -> Iterator[None]:
     """Let long work that this thread begins in the block tell a function how far it is, and show no bar.
 
+    ``listener`` gets what is done, how many pieces of it are, and of how many (0: not known), maybe from another
+    thread; `pennon.progress.TqdmProgress` and `RichProgress` are such functions.
+
     >>> from pennon.ops.bars import bar, reporting
     >>> with reporting(print), bar("counting") as tell:
     ...     tell(1, 2)
@@ -36,6 +39,22 @@ def reporting(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _LISTENER.reset(before)
+
+
+@contextmanager
+def told_to(progress: Progress | None) -> Iterator[None]:
+    """Let long work in the block tell a function how many pieces are done; None changes nothing.
+
+    >>> from pennon.ops.bars import bar, told_to
+    >>> with told_to(print), bar("counting") as tell:
+    ...     tell(1, 2)
+    1 2
+    """
+    if progress is None:
+        yield
+        return
+    with reporting(lambda _what, done, total: progress(done, total)):
+        yield
 
 
 @contextmanager

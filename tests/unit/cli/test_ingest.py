@@ -45,9 +45,7 @@ def test_ingest_of_values_between_tabs(tmp_path: Path, name: str) -> None:
 )
 def test_ingest_of_json_arrays_and_json_lines(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    found = ingested(
-        tmp_path / "a.json", "--fixed-size-list", "v:2", uri=tmp_path / "t.lance"
-    )
+    found = ingested(tmp_path / "a.json", "--fixed-size-list", "v:2", uri=tmp_path / "t.lance")
     assert found.to_pydict() == {"a": [1, None], "v": [[1.5, 2.0], None]}
     assert found.schema.field("v").type.list_size == 2
 
@@ -86,7 +84,10 @@ def test_append_casts_to_the_columns_of_the_table(tmp_path: Path) -> None:
     found = ingested(tmp_path / "a.json", "--mode", "append", uri=uri)
     assert found.to_pydict() == {"v": [[0.0, 1.0], [0.5, 1.0]], "id": [1, 2]}
     assert found.schema == rows.schema
-    for text, said in (('{"id": 3}', "'v' is not in the files"), ('{"id": 1.5, "v": [1, 1]}', "'id' does not fit")):
+    for text, said in (
+        ('{"id": 3}', "'v' is not in the files"),
+        ('{"id": 1.5, "v": [1, 1]}', "'id' does not fit"),
+    ):
         (tmp_path / "b.json").write_text(text)
         error = run("ingest", str(tmp_path / "b.json"), str(uri), "--mode", "append").exception
         assert isinstance(error, SchemaMismatchError)
@@ -101,7 +102,9 @@ def test_ingest_modes(tmp_path: Path) -> None:
     assert isinstance(run("ingest", str(file), str(uri)).exception, AlreadyExistsError)
     assert ingested(file, "--mode", "overwrite", uri=uri).num_rows == 1
     file.write_text("id\n1\n2\n3\n")
-    found = from_json("ingest", str(file), str(uri), "--mode", "overwrite", "--max-rows-per-file", "2")
+    found = from_json(
+        "ingest", str(file), str(uri), "--mode", "overwrite", "--max-rows-per-file", "2"
+    )
     assert (found["version"], found["rows"]) == (3, 3)
     assert len(pennon.dataset(uri).get_fragments()) == 2
 
@@ -132,7 +135,9 @@ def test_damaged_files_make_no_table(
     error = run("ingest", str(tmp_path / name), str(tmp_path / "t.lance")).exception
     assert isinstance(error, kind)
     assert isinstance(error, (LanceError, OSError, ValueError, pa.ArrowException)), repr(error)
-    assert not (tmp_path / "t.lance").exists() or not list((tmp_path / "t.lance").rglob("*.manifest"))
+    assert not (tmp_path / "t.lance").exists() or not list(
+        (tmp_path / "t.lance").rglob("*.manifest")
+    )
 
 
 def test_a_source_that_is_not_there_is_no_work_for_spark(tmp_path: Path) -> None:

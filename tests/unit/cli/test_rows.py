@@ -196,7 +196,9 @@ def test_sample_with_a_seed_is_the_same_again(numbers: str) -> None:
 
 def test_rows_of_an_empty_table(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
-    pennon.write_dataset(pa.schema([("a", pa.int64()), ("b", pa.list_(pa.int8()))]).empty_table(), uri)
+    pennon.write_dataset(
+        pa.schema([("a", pa.int64()), ("b", pa.list_(pa.int8()))]).empty_table(), uri
+    )
     for command in ("head", "tail", "sample"):
         assert from_json(command, uri) == []
         assert done(command, uri, "-f", "csv") == "a,b\n"

@@ -134,7 +134,9 @@ def test_rows_in_every_format_are_escaped_on_a_terminal(table: str, format: str)
     assert "\\u202e" in shown
 
 
-@pytest.mark.parametrize("words", [("schema",), ("stats", "--values"), ("fragments",), ("history",)])
+@pytest.mark.parametrize(
+    "words", [("schema",), ("stats", "--values"), ("fragments",), ("history",)]
+)
 def test_names_of_columns_are_escaped_by_commands_that_list(
     table: str, words: tuple[str, ...]
 ) -> None:

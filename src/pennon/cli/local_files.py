@@ -16,7 +16,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -90,7 +89,7 @@ def find_files(source: str) -> list[Path]:
 
     Hidden files, and those whose name begins with an underscore, are left out of folders.
     """
-    place = Path(os.path.expanduser(source.removeprefix("file://")))
+    place = Path(source.removeprefix("file://")).expanduser()
     if place.is_file():
         return [place]
     if place.is_dir():
@@ -99,10 +98,9 @@ def find_files(source: str) -> list[Path]:
             for each in place.rglob("*")
             if each.is_file() and not any(part[0] in "._" for part in each.relative_to(place).parts)
         )
-    if has_magic(str(place)):
-        return [
-            Path(each) for each in sorted(glob(str(place), recursive=True)) if Path(each).is_file()
-        ]
+    if any(each in str(place) for each in "*?["):
+        root = Path(place.anchor)
+        return sorted(each for each in root.glob(str(place.relative_to(root))) if each.is_file())
     return []
 
 

@@ -20,7 +20,7 @@ INTERRUPTED: Final = 130
 
 
 class Place(NamedTuple):
-    """Where a command is: a module of this package, its name there, and its line in the list of commands."""
+    """The place of a command: a module of this package, its name there, and its line in the list of commands."""
 
     module: str
     name: str
@@ -50,7 +50,7 @@ COMMANDS: Final = {
         "search", "search", "Find rows by a text, by the nearest vectors, or both, best first."
     ),
     "stats": Place(
-        "table",
+        "column_stats",
         "stats",
         "Show the bytes of each column; with --values also NULLs, least and greatest values.",
     ),

@@ -1,4 +1,4 @@
-"""What commands that change a table have in common: the branch that they change, and progress."""
+"""Shared by commands that change a table: the branch to change, and progress."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import types
@@ -14,16 +14,11 @@ from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import quoted
 
-if TYPE_CHECKING:
-    from pennon.dataset.fragment import LanceFragment
-    from pennon.dataset.scanner import LanceScanner
-    from pennon.dataset.scans import DatasetScans
-
 _MOST_SHOWN_BYTES: Final = 64 * 1024 * 1024
 """First rows of a fragment whose files are larger than that are not read."""
 
 
-def dataset_html(dataset: DatasetScans) -> str:
+def dataset_html(dataset: Any) -> str:
     """Return a version of a table as HTML: numbers, columns, and the first rows if these are cheap."""
     facts = {"table": dataset.uri, **_facts(dataset.snapshot)}
     return object_html(
@@ -31,7 +26,7 @@ def dataset_html(dataset: DatasetScans) -> str:
     )
 
 
-def fragment_html(fragment: LanceFragment, snapshot: Snapshot) -> str:
+def fragment_html(fragment: Any, snapshot: Snapshot) -> str:
     """Return a fragment as HTML: its rows, files and columns."""
     metadata = fragment.metadata
     files = [file.path for file in metadata.files]
@@ -46,14 +41,14 @@ def fragment_html(fragment: LanceFragment, snapshot: Snapshot) -> str:
     return object_html("LanceFragment", facts, fragment.schema)
 
 
-def scanner_html(scanner: LanceScanner, uri: str) -> str:
+def scanner_html(scanner: Any, uri: str) -> str:
     """Return a scan as HTML: its plan and the columns that come out; nothing is read."""
     facts = {"table": uri, "plan": " ← ".join(_steps(scanner))}
     return object_html("LanceScanner", facts, scanner.projected_schema)
 
 
-def _steps(scanner: LanceScanner) -> list[str]:
-    lines = scanner.explain_plan().splitlines()
+def _steps(scanner: Any) -> list[str]:
+    lines: list[str] = scanner.explain_plan().splitlines()
     return [line.strip().partition(":")[0] for line in lines if line.strip()]
 
 
@@ -68,7 +63,7 @@ def _facts(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-def _first_rows(dataset: DatasetScans, snapshot: Snapshot) -> pa.Table | None:
+def _first_rows(dataset: Any, snapshot: Snapshot) -> pa.Table | None:
     """Return the first rows of a table on this machine, without binary values; None if that is not cheap."""
     uri, fragments = snapshot.store.uri, snapshot.manifest.fragments
     if ("://" in uri and not uri.startswith("memory://")) or not fragments:
@@ -78,9 +73,10 @@ def _first_rows(dataset: DatasetScans, snapshot: Snapshot) -> pa.Table | None:
     if not names or first > _MOST_SHOWN_BYTES:
         return None
     try:
-        return dataset.head(MOST_ROWS, columns=names[:MOST_COLUMNS])
+        found: pa.Table = dataset.head(MOST_ROWS, columns=names[:MOST_COLUMNS])
     except (LanceError, OSError, pa.ArrowException):  # a damaged table shows what is known of it
         return None
+    return found
 
 
 def _has_bytes(kind: Any) -> bool:

@@ -60,7 +60,7 @@ def test_versions_and_indices_complete(table: str) -> None:
     assert completed("index", "drop", table, last="i") == ["id_idx"]
 
 
-def test_completion_of_a_damaged_or_absent_table_offers_nothing(table: str, tmp_path: Path) -> None:
+def test_completion_of_a_damaged_or_absent_table_is_empty(table: str, tmp_path: Path) -> None:
     for manifest in (tmp_path / "t.lance" / "_versions").iterdir():
         manifest.write_bytes(b"damaged")
     assert completed("head", table, "-c", last="i") == []

@@ -140,7 +140,7 @@ def test_damaged_files_make_no_table(
     )
 
 
-def test_a_source_that_is_not_there_is_no_work_for_spark(tmp_path: Path) -> None:
+def test_ingest_of_an_absent_local_source_does_not_start_spark(tmp_path: Path) -> None:
     error = run("ingest", str(tmp_path / "nix.csv"), str(tmp_path / "t.lance")).exception
     assert isinstance(error, NotFoundError)
     (tmp_path / "a.csv").write_text("id\n1\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from decimal import Decimal
 from io import BytesIO
@@ -18,7 +18,7 @@ from pennon.cli.arguments import parse_names, parse_order
 from pennon.errors import AlreadyExistsError, ArgumentError, NoColumnError
 from tests.unit.cli.commands import done, from_json, run
 
-DAY = datetime.date(2020, 1, 2)
+DAY = dt.date(2020, 1, 2)
 EVERY = pa.table(
     {
         "huge": pa.array([2**64 - 1, None], pa.uint64()),

@@ -118,12 +118,17 @@ def _format_of(file: Path) -> str | None:
 
 def read_files(source: str, files: Sequence[Path], kind: str) -> LocalRows:
     """Read files of a format; raises ArgumentError for one that there is not, NotFoundError without files."""
-    if not files:
-        message = f"there is no file at {source!r}"
+    if not files or (kind == "images" and not _any_image(files)):
+        message = f"there is no file of the format {kind} at {source!r}"
         raise NotFoundError(message)
     if kind == "images":
-        return _read_images(Path(source.removeprefix("file://")), files)
+        images = [file for file in files if file.suffix.lower() in _IMAGES]
+        return _read_images(Path(source.removeprefix("file://")).expanduser(), images)
     return _READERS[kind](files)
+
+
+def _any_image(files: Sequence[Path]) -> bool:
+    return any(file.suffix.lower() in _IMAGES for file in files)
 
 
 # --- formats -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What notebooks show of datasets, fragments and scans: their ``_repr_html_``."""
+"""HTML of datasets, fragments and scans for notebooks: their ``_repr_html_``."""
 
 from __future__ import annotations
 

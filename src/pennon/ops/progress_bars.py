@@ -1,4 +1,4 @@
-"""Adaptors: progress of long work shown by tqdm or rich, neither of which is imported here."""
+"""Adaptors: progress of long work shown by tqdm or rich, which the caller imports."""
 
 from __future__ import annotations
 

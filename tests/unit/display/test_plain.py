@@ -49,7 +49,7 @@ def test_extension_types_as_their_storage() -> None:
     assert plain_values(texts) == ['{"a": 1}', None]
 
 
-def test_text_that_is_no_utf_8_is_escaped() -> None:
+def test_invalid_utf_8_in_text_is_escaped() -> None:
     data = pa.array([b"a\xff"], pa.binary())
     broken = pa.Array.from_buffers(pa.string(), 1, data.buffers())
     assert plain_values(broken) == ["a\\xff"]

@@ -101,7 +101,7 @@ def branches() -> None:
 def list_branches(uri: str, as_json: bool, storage_option: Sequence[str]) -> None:
     """List the branches of a table, with the versions that they left."""
     snapshot = open_at(uri, None, parse_pairs(storage_option))
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "name": name,
             "parent_branch": branch.parent_branch,

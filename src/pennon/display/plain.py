@@ -114,7 +114,8 @@ def _flat_values(array: pa.Array[Any], of_bytes: Callable[[bytes], str]) -> list
     if types.is_duration(kind):
         return [None if v is None else _duration_text(v, kind.unit) for v in _numbers(array)]
     if types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind):
-        return array.to_pylist()
+        found: list[Plain] = array.to_pylist()
+        return found
     return _texts(array)
 
 
@@ -150,11 +151,8 @@ def _numbers(array: pa.Array[Any]) -> list[int | None]:
 
 
 def _dates(array: pa.Array[Any]) -> list[Plain]:
-    unit = "D" if types.is_date32(array.type) else "ms"
-    return [
-        None if v is None else str(np.datetime64(v, unit).astype("datetime64[D]"))
-        for v in _numbers(array)
-    ]
+    per_day = 1 if types.is_date32(array.type) else 86_400_000
+    return [None if v is None else str(np.datetime64(v // per_day, "D")) for v in _numbers(array)]
 
 
 def _moments(array: pa.Array[Any], unit: str, zone: str) -> list[Plain]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from pennon.cli.arguments import parse_pairs, storage_option
-from pennon.cli.show import print_table, say, say_all
+from pennon.cli.arguments import as_json, parse_pairs, storage_option
+from pennon.cli.show import print_table, say, say_all, say_json
 from pennon.display.cells import size
+from pennon.file.container.page_report import PageReport
+from pennon.file.inspect import NamedRange, inspect_pages
 from pennon.io import open_store
-
-if TYPE_CHECKING:
-    from pennon.file.container.page_report import PageReport
-    from pennon.file.inspect import NamedRange
 
 
 @click.command
@@ -26,20 +24,33 @@ if TYPE_CHECKING:
     default=True,
     help="Read the chunks of pages, too, to say what their bytes are for.",
 )
+@as_json
 @storage_option
 def inspect(
-    file: str, pages: bool, ranges: bool, chunks: bool, storage_option: Sequence[str]
+    file: str,
+    pages: bool,
+    ranges: bool,
+    chunks: bool,
+    as_json: bool,
+    storage_option: Sequence[str],
 ) -> None:
     """Explain a data file of version 0.1 to 2.2.
 
     Its pages (layout, encodings, levels, sizes), and what each of its bytes is for.
     """
-    from pennon.file.inspect import inspect_pages  # saves all encodings
-
     folder, _, name = file.rpartition("/")
     root = folder or ("/" if file.startswith("/") else ".")
     source = open_store(root, parse_pairs(storage_option)).open(name)
     found = inspect_pages(source, chunks=chunks)
+    if as_json:
+        facts = {"file": file, "file_version": str(found.version), "rows": found.rows}
+        facts["size_bytes"] = source.size_bytes
+        if pages:
+            facts["pages"] = [_page(page) for page in found.pages]
+        if ranges:
+            facts["ranges"] = [_range(each) for each in found.ranges]
+        say_json(facts)
+        return
     if pages:
         for page in found.pages:
             say_all(explained(page))
@@ -53,6 +64,22 @@ def inspect(
         f"version {found.version}, {found.rows:,} rows, {size(source.size_bytes)}: "
         + ", ".join(f"{kind} {size(count)}" for kind, count in totals(found.ranges))
     )
+
+
+def _page(page: PageReport) -> dict[str, Any]:
+    return {
+        "column": page.column,
+        "page": page.number,
+        "rows": page.rows,
+        "layout": page.layout,
+        "encodings": [{"of": what, "encoding": how} for what, how in page.encodings],
+        "facts": list(page.facts),
+        "size_bytes": sum(part.extent.size_bytes for part in page.parts),
+    }
+
+
+def _range(each: NamedRange) -> dict[str, Any]:
+    return {"start": each.start, "end": each.end, "kind": each.kind, "detail": each.detail}
 
 
 def explained(page: PageReport) -> Iterator[str]:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
-from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
-from pennon.cli.show import print_table, say
-from pennon.dataset.open import dataset
+from pennon.cli.arguments import as_json, branch, parse_pairs, quiet, storage_option, uri
+from pennon.cli.show import print_table, say, say_json
+from pennon.cli.writing import open_to_write, watched
 from pennon.display.cells import size
 
 if TYPE_CHECKING:
-    from pennon.dataset import LanceDataset
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SHOWN_FILES = 20
+_LISTED_FILES = 100_000
 
 
 class _Age(click.ParamType):  # type: ignore[type-arg] # generic in the stubs only
@@ -49,6 +50,8 @@ class _Age(click.ParamType):  # type: ignore[type-arg] # generic in the stubs on
     help="The share of deleted rows that alone makes a fragment worth it; 0.1 if not given.",
 )
 @click.option("--threads", type=click.IntRange(1), help="Fragments rewritten at once.")
+@branch
+@as_json
 @storage_option
 @quiet
 def compact(
@@ -56,20 +59,27 @@ def compact(
     target_rows: int | None,
     deleted: float | None,
     threads: int | None,
+    branch: str | None,
+    as_json: bool,
     storage_option: Sequence[str],
     quiet: bool,
 ) -> None:
-    """Rewrite small fragments, and such with deleted rows, into full ones.
+    """Rewrite small fragments, and those with deleted rows, into full ones.
 
     Makes one new version of the table.  Older versions, and their files, stay: see `clean`.
     """
     started = time.monotonic()
-    table = _open(uri, storage_option)
-    metrics = table.optimize.compact_files(
-        target_rows_per_fragment=target_rows,
-        materialize_deletions_threshold=deleted,
-        num_threads=threads,
-    )
+    table = open_to_write(uri, branch, parse_pairs(storage_option))
+    with watched(quiet):
+        metrics = table.optimize.compact_files(
+            target_rows_per_fragment=target_rows,
+            materialize_deletions_threshold=deleted,
+            num_threads=threads,
+        )
+    if as_json:
+        found = {"table": uri, "branch": table.branch, "version": table.version}
+        say_json({**found, **asdict(metrics)})
+        return
     if quiet:
         return
     if not metrics.fragments_removed:
@@ -97,6 +107,7 @@ def compact(
     is_flag=True,
     help="Orphans go at once, not after 7 days.  Only while nobody writes to the table.",
 )
+@as_json
 @storage_option
 @quiet
 def clean(
@@ -105,19 +116,23 @@ def clean(
     retain: int | None,
     delete: bool,
     unverified: bool,
+    as_json: bool,
     storage_option: Sequence[str],
     quiet: bool,
 ) -> None:
-    """Take away old versions, the files that only they needed, and orphans.
+    """Delete old versions, the files that only they needed, and orphans.
 
     What a tag names or a branch left stays.  Nothing is deleted unless --delete is given.
     """
-    table = _open(uri, storage_option)
+    table = open_to_write(uri, None, parse_pairs(storage_option))
     if delete:
-        stats = table.cleanup_old_versions(
-            older_than, retain, delete_unverified=unverified, error_if_tagged_old_versions=False
-        )
-        if not quiet:
+        with watched(quiet):
+            stats = table.cleanup_old_versions(
+                older_than, retain, delete_unverified=unverified, error_if_tagged_old_versions=False
+            )
+        if as_json:
+            say_json({"table": uri, "deleted": True, **asdict(stats), "files": None})
+        elif not quiet:
             say(f"{uri}: deleted {_describe(stats)}")
         return
     explained = table.explain_cleanup_old_versions(
@@ -126,8 +141,15 @@ def clean(
         delete_unverified=unverified,
         error_if_tagged_old_versions=False,
         include_files=True,
-        max_files=_SHOWN_FILES,
+        max_files=_LISTED_FILES if as_json else _SHOWN_FILES,
     )
+    if as_json:
+        files = [
+            {"path": each.path, "kind": each.kind, "size_bytes": each.size_bytes}
+            for each in explained.candidate_files
+        ]
+        say_json({"table": uri, "deleted": False, **asdict(explained.stats), "files": files})
+        return
     say(f"{uri}: would delete {_describe(explained.stats)}; --delete does it")
     if not quiet:
         _show(explained)
@@ -151,7 +173,3 @@ def _describe(stats: CleanupStats) -> str:
     )
     text = f"{stats.old_versions} versions, {files} files, {size(stats.bytes_removed)}"
     return text if not stats.failed_deletes else f"{text}; {stats.failed_deletes} deletes failed"
-
-
-def _open(uri: str, options: Sequence[str]) -> LanceDataset:
-    return dataset(uri, storage_options=parse_pairs(options) or None)

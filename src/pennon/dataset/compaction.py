@@ -245,7 +245,7 @@ class Compaction:
         """
         task = plan_compact(dataset.snapshot, _options(dataset, options))
         threads = task.options.num_threads
-        rewritten = run_tasks(task, task.count, what="Compact fragments", threads=threads)
+        rewritten = run_tasks(task, task.count, what="compacting", threads=threads)
         return _commit(dataset, rewritten)
 
     @staticmethod

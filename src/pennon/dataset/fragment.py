@@ -327,6 +327,12 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         tail = "" if deletion is None else f", deletion_file={deletion!r}"
         return f"LanceFragment(id={self.fragment_id}, data_files={files}{tail})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: rows, files, columns."""
+        from pennon.dataset.notebook import fragment_html  # noqa: PLC0415 - saves HTML where no notebook is
+
+        return fragment_html(self, self._ds.snapshot)
+
     def __reduce__(self) -> tuple[Callable[..., LanceFragment], tuple[Any, ...]]:
         """Pickle as the table's version and the id."""
         return LanceFragment, (self._ds, self.fragment_id)

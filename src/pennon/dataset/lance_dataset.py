@@ -67,6 +67,17 @@ class LanceDataset(
         """Return the number of rows."""
         return self.count_rows()
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: version, numbers, columns, and the first rows of a local table.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> "<td>id</td><td>int64</td>" in ds._repr_html_()
+        True
+        """
+        from pennon.dataset.notebook import dataset_html  # noqa: PLC0415 - saves HTML where no notebook is
+
+        return dataset_html(self)
+
     # Searches and counts
 
     def hybrid_search(

@@ -16,6 +16,7 @@ from pennon.compat.option_types import NoOptions, OptimizeIndicesOptions
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError
 from pennon.io import open_store
+from pennon.ops.bars import Progress, told_to
 
 if TYPE_CHECKING:
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
@@ -227,6 +228,7 @@ class DatasetOptimizer:
         max_source_bytes: int | None = None,
         excluded_fragment_ids: list[int] | None = None,
         data_storage_version: str | None = None,
+        progress: Progress | None = None,
     ) -> CompactionMetrics:
         """Rewrite small fragments into large ones, without deleted rows and dropped columns.
 
@@ -237,7 +239,7 @@ class DatasetOptimizer:
         fragments of ``excluded_fragment_ids`` stay as they are.  ``num_threads`` bins are rewritten
         at once, in batches of ``batch_size`` rows.  New files are of ``data_storage_version``, by
         default the table's.  Values that are not given are those of the table's config
-        (``lance.compaction.*``).
+        (``lance.compaction.*``).  ``progress`` is told how many bins are done, of how many.
 
         Rows of a bin keep their order, and with stable row ids their ids; new fragments come behind
         the others.  Binary copies are not made: whatever the ``compaction_mode``, rows are encoded
@@ -246,10 +248,11 @@ class DatasetOptimizer:
         Raises RetryableConflict if another writer changed one of the fragments meanwhile,
         UnsupportedError for a deferred remapping of indices and for file versions not written.
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
+        given = {name: v for name, v in locals().items() if name not in ("self", "progress")}
         from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - saves writers at open
 
-        return Compaction.execute(self._dataset, given)
+        with told_to(progress):
+            return Compaction.execute(self._dataset, given)
 
     def optimize_indices(self, **options: Unpack[OptimizeIndicesOptions]) -> None:
         """Index the rows that came since, merge segments, and turn the handle to the version made.

@@ -270,6 +270,12 @@ class LanceScanner(ArrowScanner):
         """
         return self._scan.analyze(self._ds.uri, counts=count_rows)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the plan, and the columns that come out; nothing is read."""
+        from pennon.dataset.notebook import scanner_html  # noqa: PLC0415 - saves HTML where no notebook is
+
+        return scanner_html(self, self._ds.uri)
+
     @staticmethod
     def from_dataset(dataset: Any, **options: Any) -> Any:
         """Return the scan of a dataset: its method ``scanner`` with these options.

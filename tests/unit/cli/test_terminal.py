@@ -125,3 +125,57 @@ def test_head_names_columns_beyond_the_terminal_width(tmp_path: Path) -> None:
     assert lines[3].startswith("(cut where the terminal ends: column_05, column_06, ")
     assert lines[3].endswith(" column_14 and 5 more; | less -S shows all)")
     assert "cut" not in on_a_terminal(400, "head", uri)
+
+
+@pytest.mark.parametrize("format", ["table", "json", "jsonl", "csv"])
+def test_rows_in_every_format_are_escaped_on_a_terminal(table: str, format: str) -> None:
+    shown = on_a_terminal(400, "head", table, "--format", format)
+    assert all(line.isprintable() for line in shown.splitlines()), ascii(shown)
+    assert "\\u202e" in shown
+
+
+@pytest.mark.parametrize(
+    "words", [("schema",), ("stats", "--values"), ("fragments",), ("history",)]
+)
+def test_names_of_columns_are_escaped_by_commands_that_list(
+    table: str, words: tuple[str, ...]
+) -> None:
+    for as_json in ([], ["--json"]):
+        done = run(words[0], table, *words[1:], *as_json, PYTHONIOENCODING="utf-8")
+        assert done.returncode == 0, done.stderr
+        assert all(line.isprintable() for line in done.stdout.decode().splitlines())
+
+
+def test_csv_in_a_pipe_has_the_values_as_they_are(table: str) -> None:
+    shown = run("head", table, "-f", "csv", PYTHONIOENCODING="ascii").stdout.decode()
+    assert EVIL.replace("\r", "\r") in shown
+    assert "é\x9b3Jx" in shown
+
+
+@pytest.mark.parametrize("format", ["arrow", "parquet"])
+def test_binary_rows_are_refused_by_a_terminal(table: str, format: str) -> None:
+    ours, its = pty.openpty()
+    command = [*COMMAND, "head", table, "--format", format]
+    done = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, check=False)
+    os.close(its)
+    os.close(ours)
+    assert done.returncode == 1
+    assert b"does not go to a terminal" in done.stderr
+
+
+def test_usage_errors_are_one_line_and_exit_code_2(table: str) -> None:
+    for words in (("nix\x1b[2J",), ("head",), ("head", table, "-n", "\x1b[2J"), ("index", "nix")):
+        done = run(*words)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"pennon")
+        assert done.stderr.decode().rstrip("\n").isprintable(), done.stderr
+
+
+def test_binary_rows_to_a_closed_pipe_end_quietly(table: str) -> None:
+    for format in ("arrow", "csv", "json"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [*COMMAND, "head", table, "-f", format]
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (0, b""), format

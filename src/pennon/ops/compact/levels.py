@@ -32,7 +32,7 @@ def compact_level(store: Store, number: int, rows: int) -> int | None:
     task = plan_compact(snapshot, CompactOptions(target_rows_per_fragment=target))
     if not task.count:
         return None
-    rewritten = list(run_tasks(task, task.count, what="Compacting"))
+    rewritten = list(run_tasks(task, task.count, what="compacting"))
     return commit_compact(store, rewritten).version
 
 

@@ -15,11 +15,15 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from pennon.display.cells import size
+from pennon.display.html import object_html
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io import open_store
 from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
+from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.frames.scan import frame_of
 from pennon.spark.history import HistoryEntry, history_frame
 from pennon.spark.moments import parse_in_session
@@ -124,6 +128,20 @@ class LanceTable(
         1
         """
         return open_snapshot(self.uri, self.storage_options)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the newest version, its numbers and columns; no job runs."""
+        snapshot = self.snapshot()
+        manifest = snapshot.manifest
+        facts = {
+            "table": self.uri,
+            **({} if manifest.branch is None else {"branch": manifest.branch}),
+            "version": manifest.version,
+            "rows": f"{sum(live_row_counts(snapshot)):,}",
+            "fragments": f"{manifest.summary.fragments:,}",
+            "size": size(manifest.summary.size_bytes),
+        }
+        return object_html("LanceTable", facts, schema_to_arrow(manifest.schema))
 
     def alias(self, aliasName: str) -> LanceTable:
         """Return the table under a name that conditions may use.

@@ -13,7 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import pennon
+from pennon.errors import ArgumentError
 from pennon.spark import LanceTable
+from tests.unit.cli.commands import done, from_json
 
 NESTED = pa.struct({"a": pa.int64(), "m": pa.map_(pa.string(), pa.int64())})
 
@@ -116,3 +118,36 @@ def test_diff_on_the_command_line_counts_rows_and_columns(tmp_path: Path) -> Non
         ["changed", "2"],
         ["x", "2"],
     ]
+
+
+def test_diff_on_the_command_line_compares_versions_of_a_branch_in_json(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    uri = str(tmp_path / "t")
+    ds = pennon.write_dataset(pa.table({"id": [1, 2], "x": [1, 2]}), uri)
+    trial = ds.create_branch("trial")
+    trial.update({"x": "x * 10"}, where="id > 1")
+    found = from_json("diff", uri, "trial:1", "trial", "--on", "id", "--master", "local[1]")
+    assert (found["before"], found["after"]) == (1, 2)
+    assert (found["added"], found["removed"], found["changed"]) == (0, 0, 1)
+    assert found["columns"] == {"x": 1}
+    with pytest.raises(ArgumentError, match="diff compares versions of one"):
+        done("diff", uri, "1", "trial", "--on", "id", "--master", "local[1]")
+
+
+def test_ingest_on_the_command_line_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;word\n1;a\n")
+    uri = str(tmp_path / "t.lance")
+    master = ("--master", "local[1]", "--option", "sep=;")
+    found = from_json("ingest", str(tmp_path / "a.csv"), uri, *master)
+    assert (found["version"], found["rows"]) == (1, 1)
+    assert pennon.dataset(uri).to_table().to_pydict() == {"id": [1], "word": ["a"]}
+
+
+def test_html_of_a_lance_table_has_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t<b>.lance")
+    pennon.write_dataset(pa.table({"<i>": [1, 2]}), uri)
+    html = LanceTable.forPath(spark, uri)._repr_html_()
+    for part in ("LanceTable", "<th>rows</th><td>2</td>", "<td>&lt;i&gt;</td><td>int64</td>"):
+        assert part in html
+    assert "<b>" not in html

@@ -18,6 +18,7 @@ from pennon.cli.inspect import inspect
 from pennon.cli.show import say
 from pennon.cli.table import head, info, versions
 from pennon.cli.upkeep import clean, compact
+from pennon.cli.view import view
 from pennon.errors import LanceError
 
 
@@ -30,7 +31,7 @@ def app() -> None:
     """
 
 
-for command in (ingest, convert, compact, clean, diff, info, head, versions, inspect):
+for command in (ingest, convert, compact, clean, diff, info, head, versions, inspect, view):
     app.add_command(command)
 
 

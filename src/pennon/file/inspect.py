@@ -107,6 +107,24 @@ def _inspect_groups(file: OpenedFile) -> Inspection:
     return Inspection(str(file.version), file.num_rows, report.pages, sorted(claimed + gaps))
 
 
+def explain_pages(file: DataFile, index: int, name: str, most: int) -> list[PageReport]:
+    """Return reports about the first pages of one column, at most ``most``; chunks are not read.
+
+    ``name`` is the name of the column in the reports.  An unreadable page has a report that says why.
+    Raises FormatError if the metadata of the column is damaged.
+    """
+    (column,) = run(file.read_columns([index]), file.source.read)
+    return [
+        _explain_page(file, column, name, number, False)
+        for number in range(min(len(column.pages), most))
+    ]
+
+
+def explain_row_groups(file: OpenedFile) -> list[PageReport]:
+    """Return reports about all pages of a file of version 0.1."""
+    return report_row_groups(file).pages
+
+
 # --- what the file claims -------------------------------------------------------------------------
 
 

@@ -1,0 +1,50 @@
+"""``pennon view``: a page of this machine to look at a table with, or the page as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pennon.cli.arguments import at, parse_pairs, storage_option, uri
+from pennon.cli.show import say
+
+
+@click.command
+@uri
+@at
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page into this file, and end.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; a free one if not given.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser, too.")
+@storage_option
+def view(
+    uri: str, at: int | None, html: Path | None, port: int, opens: bool, storage_option: Sequence[str]
+) -> None:
+    """Look at a table in a browser: rows with images and vectors, layout, versions.
+
+    A server on 127.0.0.1 shows the page until Ctrl-C ends it; it only reads.
+    """
+    from pennon.dataset.open import dataset
+    from pennon.display.cells import size
+
+    table = dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)
+    if html is not None:
+        from pennon.view.export import write_page
+
+        say(f"{size(write_page(table, html))} written to {html}")
+        return
+    from pennon.view.opened import ViewedTable
+    from pennon.view.server import PageServer
+
+    with PageServer(ViewedTable(table), port) as server:
+        say(server.link)
+        say("Ctrl-C ends it.", err=True)
+        if opens:
+            import webbrowser
+
+            webbrowser.open(server.link)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("ended", err=True)

@@ -66,7 +66,7 @@ def full_cell(value: pa.Scalar) -> Json:
     if found["kind"] == "nested":
         found["tree"] = tree(value, [MAX_NODES], 0)
     if found["kind"] == "vector":
-        found["items"] = [str(item) for item in _floats(value, 256)]
+        found["items"] = [f"{item:.6g}" for item in _floats(value, 256)]
     if found["kind"] == "text" and _is_text(value.type):
         found["text"] = _lines(_decoded(value.as_buffer(), FULL_CHARACTERS)[0])
     return found
@@ -235,6 +235,8 @@ def _lines(text: str) -> str:
 
 def _leaf(value: pa.Scalar) -> str:
     """Return a value that is no list, struct, text or bytes."""
+    if value.type == pa.float32():
+        return str(np.float32(value.as_py()))  # 4.7, and not the double next to it
     try:
         return printable(str(value.as_py()))
     except (ValueError, OverflowError, TypeError, ImportError, pa.ArrowException):

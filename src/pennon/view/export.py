@@ -36,7 +36,7 @@ _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 def write_page(dataset: LanceDataset, path: Path) -> int:
     """Write the page of a version of a table as one HTML file, and return its size in bytes."""
-    data = page(dataset).encode("ascii", "xmlcharrefreplace")
+    data = page(dataset).encode()
     path.write_bytes(data)
     return len(data)
 

@@ -133,7 +133,7 @@ def _detail(done: op.Operation) -> str:
         case op.Restore():
             return f"version {done.version}"
         case op.Project() | op.Merge():
-            return "columns " + ", ".join(each.name for each in done.schema.fields)
+            return _count(done.schema.fields, "column") + " now"
         case op.UpdateConfig():
             maps = [m for m in (done.config, done.table_metadata, done.schema_metadata) if m]
             return ", ".join(key for each in maps for key in each.entries)
@@ -178,15 +178,19 @@ def _file_facts(before: Manifest, after: Manifest) -> Iterator[list[str]]:
         ("data files removed", removed, old),
         ("data files of both", kept, new),
     ):
-        yield [label, f"{len(names):,}", size(sum(sizes[name] for name in names))]
+        if names:
+            yield [label, f"{len(names):,}", size(sum(sizes[name] for name in names))]
     one, other = {f.id: f for f in before.fragments}, {f.id: f for f in after.fragments}
     came = [other[k] for k in other.keys() - one.keys()]
     went = [one[k] for k in one.keys() - other.keys()]
     both = [(one[k], other[k]) for k in one.keys() & other.keys()]
     deleted = sum((b.num_deleted_rows or 0) - (a.num_deleted_rows or 0) for a, b in both)
-    yield ["rows in new fragments", f"{_rows(came):,}", _count(tuple(came), "fragment")]
-    yield ["rows in fragments that went", f"{_rows(went):,}", _count(tuple(went), "fragment")]
-    yield ["rows deleted in other fragments", f"{deleted:,}", ""]
+    if came:
+        yield ["rows in new fragments", f"{_rows(came):,}", _count(tuple(came), "fragment")]
+    if went:
+        yield ["rows in removed fragments", f"{_rows(went):,}", _count(tuple(went), "fragment")]
+    if deleted:
+        yield ["rows deleted in other fragments", f"{deleted:,}", ""]
     yield ["rows", f"{_rows(before.fragments):,} → {_rows(after.fragments):,}", ""]
     sizes_text = f"{size(before.summary.size_bytes)} → {size(after.summary.size_bytes)}"
     yield ["size", sizes_text, ""]

@@ -107,6 +107,7 @@ def read_pages(dataset: LanceDataset, asked: Asked) -> Json:
         message = f"there is no fragment {number}" if fragment is None else f"there is no column {column!r}"
         raise NotFoundError(message)
     parts = []
+    whole = column_pages(snapshot, field, fragment, encodings=False)
     for part in parts_of(field, fragment):
         reports = explain(snapshot, part, MAX_PAGES)
         parts.append(
@@ -117,7 +118,13 @@ def read_pages(dataset: LanceDataset, asked: Asked) -> Json:
                 "pages": [_page(report) for report in reports],
             }
         )
-    return {"fragment": _fragment(fragment), "column": printable(field.name), "parts": parts}
+    return {
+        "fragment": _fragment(fragment),
+        "column": printable(field.name),
+        "size": size(whole.size_bytes if whole else 0),
+        "pages": f"{whole.pages if whole else 0:,}",
+        "parts": parts,
+    }
 
 
 def _page(report: PageReport) -> Json:

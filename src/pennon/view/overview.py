@@ -14,11 +14,13 @@ from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.stats import LanceStats
 from pennon.display.cells import size
 from pennon.errors import LanceError, printable
-from pennon.scan.snapshot import Snapshot
+from pennon.scan.plan.moved_rows import indices_now
+from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Field
 from pennon.schema.project import join_path
 from pennon.schema.version import V0_1
 from pennon.table.fragments import Fragments
+from pennon.table.indices_wire import kind_of
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import describe_file_versions, storage_version
 from pennon.view.cells import Json, is_vector
@@ -28,6 +30,7 @@ from pennon.view.opened import ViewedTable
 MAX_SHOWN_COLUMNS: Final = 2_000
 MAX_FILES: Final = 400
 """The metadata of so many data files is read to find the bytes of columns; in larger tables of some fragments only."""
+_WORD_INDEXED: Final[Key[frozenset[int]]] = Key("fields with a full-text index")
 SMALL_ROWS: Final = 1_024
 """`LanceStats.dataset_stats` calls a fragment of fewer rows small."""
 
@@ -61,22 +64,34 @@ def read_table(viewed: ViewedTable, version: int) -> Json:
         "branch": printable(manifest.branch or ""),
         "facts": [[name, printable(text)] for name, text in facts(dataset).items()],
         "rows": dataset.count_rows(),
-        "columns": [_column(dataset, each) for each in fields],
+        "columns": [_column(dataset, each, number) for number, each in enumerate(fields)],
         "column_count": len(manifest.schema.fields),
         "tags": _tags(dataset, manifest),
         "config": _pairs({**manifest.config, **manifest.table_metadata}),
     }
 
 
-def _column(dataset: LanceDataset, field: Field) -> Json:
-    kind = dataset.schema.field(dataset.snapshot.manifest.schema.fields.index(field)).type
+def _column(dataset: LanceDataset, field: Field, number: int) -> Json:
+    kind = dataset.schema.field(number).type
     return {
         "name": printable(field.name),
         "path": join_path([field.name]),
         "type": _type_name(field, kind),
         "nullable": field.nullable,
+        "number": bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)),
         "search": "vector" if is_vector(kind) else "text" if _is_text(kind) else "",
+        "indexed": field.id in _word_indexed(dataset.snapshot),
     }
+
+
+def _word_indexed(snapshot: Snapshot) -> frozenset[int]:
+    """Return the fields that have a full-text index."""
+
+    def find() -> frozenset[int]:
+        found = [each for each in indices_now(snapshot) if kind_of(each)[1] == "Inverted"]
+        return frozenset(field for each in found for field in each.field_ids)
+
+    return snapshot.remember(_WORD_INDEXED, find)
 
 
 def _type_name(field: Field, kind: pa.DataType) -> str:
@@ -206,12 +221,13 @@ def _warnings(
     if damage:
         yield f"the indices cannot be described: {damage}", ""
     for each in indices:
-        name = printable(each.name)
         if "not_asked" in each.details:
-            yield f"queries do not use index {name}: {printable(str(each.details['not_asked']))}", ""
-        left = rows - each.num_rows_indexed
-        if each.fields and 0 < each.num_rows_indexed and left > rows // 10:
-            text = f"index {name} does not cover {left:,} of {rows:,} rows: searches read those one by one"
-            yield text, "dataset.optimize.optimize_indices()"
+            why = printable(str(each.details["not_asked"]))
+            yield f"queries do not use index {printable(each.name)}: {why}", ""
+    behind = [e for e in indices if e.fields and 0 < e.num_rows_indexed < rows - rows // 10]
+    if behind:
+        names = ", ".join(f"{printable(e.name)} ({rows - e.num_rows_indexed:,} rows)" for e in behind[:5])
+        text = f"rows that an index does not cover are read one by one: {names}"
+        yield text, "dataset.optimize.optimize_indices()"
     if not dataset.count_rows() and not count:
         yield "the table has no rows", ""

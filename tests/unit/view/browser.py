@@ -18,6 +18,16 @@ from typing import Any, Self
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE_SECONDS = 60
+SETTLED = """(() => {
+  const isSeen = image => {
+    const place = image.getBoundingClientRect(), box = (image.closest(".scroll") || document.body).getBoundingClientRect();
+    return place.top < Math.min(innerHeight, box.bottom) && place.left < Math.min(innerWidth, box.right);
+  };
+  return document.querySelector("main > *") && !document.querySelector(".waiting:not(img)")
+    && ![...document.querySelectorAll(".quiet")].some(each => each.textContent.startsWith("loading"))
+    && ![...document.querySelectorAll("img.waiting")].some(isSeen);
+})()"""
+"""True when no part of the page loads any more, nor an image that is in sight."""
 
 
 class Browser:
@@ -92,13 +102,11 @@ class Browser:
             found = self.run(f"new Promise(done => setTimeout(() => done({script}), 30))")
             if found:
                 return found
-        raise AssertionError(f"never true: {script}; {self.complaints}; {self.run('document.body.innerText')}")
+        raise AssertionError(f"never true: {script}; {self.complaints}; {self.run('document.body.innerText')[:500]}")
 
     def settled(self) -> None:
         """Wait until no part of the page loads any more."""
-        self.wait_for("document.querySelector('main') && !document.querySelector('.waiting') && "
-                      "![...document.querySelectorAll('.quiet')].some(each => each.textContent.startsWith('loading')) && "
-                      "![...document.images].some(each => each.src && !each.complete)")  # fmt: skip
+        self.wait_for(SETTLED)
 
     def key(self, name: str) -> None:
         """Press a key."""

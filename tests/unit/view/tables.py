@@ -55,7 +55,7 @@ def scene(seed: int, hue: int, width: int = 120, height: int = 80) -> bytes:
     random = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / height
     sky = np.clip(1 - y[..., None] * np.array([0.25, 0.45, 0.7]) + 0.05, 0, 1)
-    tint = np.array([np.cos(np.radians(hue + a)) for a in (0, 120, 240)]) * 0.35 + 0.55
+    tint = np.array([np.cos(np.radians(hue - a)) for a in (0, 120, 240)]) * 0.35 + 0.55
     image = sky * (0.55 + 0.45 * tint)
     sun = ((x - random.uniform(0.2, 1.3)) ** 2 + (y - random.uniform(0.15, 0.4)) ** 2) < 0.012
     image[sun] = [1.0, 0.95, 0.75]
@@ -87,7 +87,7 @@ def gallery_rows(count: int, first: int = 0) -> pa.Table:
     chosen = [PLACES[n * 7 % len(PLACES)] for n in numbers]
     curves = np.linspace(0, 1, 96)
     vectors = [
-        np.sin(curves * (4 + HUES[p[2]] / 20) + n % 7) * np.exp(-curves * (n % 3)) for n, p in zip(numbers, chosen, strict=True)
+        np.sin(curves * (4 + HUES[p[2]] / 20) + n % 7) * np.exp(-curves * (n % 3 + n % 31 / 40)) for n, p in zip(numbers, chosen, strict=True)
     ]
     flat = pa.array(np.concatenate(vectors).astype(np.float32))
     return pa.table(
@@ -183,7 +183,7 @@ def hostile(path: str) -> LanceDataset:
 
 
 def many_fragments(path: Path, count: int) -> LanceDataset:
-    """Write a table of one fragment, and commit it again under ``count`` ids: all read the same file."""
+    """Write one data file, and commit it as ``count`` fragments, which all read it."""
     ds = pennon.write_dataset(pa.table({"id": range(2000), "name": [f"n{n}" for n in range(2000)]}), str(path))
     one = ds.get_fragments()[0].metadata
     operation = pennon.LanceOperation.Append([replace(one, id=0) for _ in range(count - 1)])

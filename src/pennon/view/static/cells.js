@@ -31,9 +31,13 @@ export function drawCell(cell, place, name) {
 }
 
 function picture(place, label, kind) {
-  const image = h("img", {class: kind, alt: label});
-  image.addEventListener("seen", () => loadMedia(place).then(
-    url => { image.src = url; image.onload = () => URL.revokeObjectURL(url); }, error => image.replaceWith(failure(error))));
+  const image = h("img", {class: kind + " waiting", alt: label});
+  const done = url => { image.classList.remove("waiting"); URL.revokeObjectURL(url); };
+  image.addEventListener("seen", () => loadMedia(place).then(url => {
+    image.onload = () => done(url);
+    image.onerror = () => { done(url); image.replaceWith(h("span", {class: "quiet"}, "damaged")); };
+    image.src = url;
+  }, error => image.replaceWith(failure(error))));
   waitingImages.observe(image);
   return image;
 }

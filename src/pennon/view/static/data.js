@@ -14,12 +14,12 @@ export function showData(root, table, state) {
 }
 
 function toolbar(table, state) {
-  const texts = table.columns.filter(each => each.search === "text");
-  const filter = h("input", {id: "filter", name: "filter", value: state.get("filter"), placeholder: "price > 10 AND city = 'Oslo'",
-    autocomplete: "off", spellcheck: "false", "aria-describedby": "problem", list: "columns"});
+  const texts = table.columns.filter(each => each.search === "text").sort((a, b) => b.indexed - a.indexed);
+  const filter = h("input", {id: "filter", name: "filter", value: state.get("filter"), placeholder: example(table),
+    autocomplete: "off", spellcheck: "false", "aria-describedby": "problem"});
   const words = h("input", {id: "words", name: "words", value: state.get("words"), placeholder: "words to find", autocomplete: "off"});
   const column = h("select", {name: "column", "aria-label": "column to search"}, texts.map(each =>
-    h("option", {value: each.path, selected: each.path === state.get("column")}, each.name)));
+    h("option", {value: each.path, selected: each.path === state.get("column")}, each.name + (each.indexed ? "" : " (no index)"))));
   const go = event => {
     event.preventDefault();
     const near = words.value ? "" : state.get("near");
@@ -35,6 +35,12 @@ function toolbar(table, state) {
     state.get("near") && h("p", {class: "chip"}, `nearest to row ${state.get("near")} by ${state.get("column")}`));
 }
 
+// Returns a filter that this table has columns for.
+function example(table) {
+  const number = table.columns.find(each => each.number), text = table.columns.find(each => each.search === "text");
+  return [number && `${number.path} > 10`, text && `${text.path} LIKE 'a%'`].filter(Boolean).join(" AND ") || "SQL that is true or false";
+}
+
 function showRows(box, table, state) {
   const asked = {version: table.version, limit: PAGE, filter: state.get("filter"), words: state.get("words"), near: state.get("near"),
     column: state.get("words") || state.get("near") ? state.get("column") : "", offset: Number(state.get("offset")),
@@ -48,14 +54,15 @@ function showRows(box, table, state) {
 function rowTable(found, table, state) {
   if (!found.rows.length) return h("p", {class: "empty"}, "No rows here.");
   const searchable = new Map(table.columns.map(each => [each.path, each.search]));
-  const types = new Map(table.columns.map(each => [each.path, each.type]));
+  const known = new Map(table.columns.map(each => [each.path, each]));
+  const side = c => (known.get(found.fields[c]) || {}).number && "number";
   const near = (path, row) => !isFile && searchable.get(path) === "vector" && h("a", {class: "near", title: "rows with the nearest vectors",
     href: state.link("data", {near: row, column: path, words: "", offset: ""})}, "nearest");
   return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "rows"}, h("table", {class: "data"},
     h("thead", {}, h("tr", {}, found.scores && h("th", {scope: "col", class: "number"}, found.score_name),
-      found.columns.map((name, i) => h("th", {scope: "col"}, name, h("small", {}, types.get(found.fields[i])))))),
+      found.columns.map((name, i) => h("th", {scope: "col", class: side(i)}, name, h("small", {}, (known.get(found.fields[i]) || {}).type))))),
     h("tbody", {}, found.rows.map((cells, r) => h("tr", {}, found.scores && h("td", {class: "number"}, found.scores[r]),
-      cells.map((cell, c) => h("td", {class: cell.kind === "number" && "number"},
+      cells.map((cell, c) => h("td", {class: side(c)},
         drawCell(cell, {version: table.version, column: found.fields[c], row: found.addresses[r]}, found.columns[c]),
         cell.kind === "vector" && near(found.fields[c], found.addresses[r]))))))));
 }

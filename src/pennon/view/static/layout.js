@@ -23,7 +23,7 @@ function strip(found, state, first) {
   const bars = found.bars;
   return [columnsChart(bars.map((each, i) => {
     const end = i + 1 < bars.length ? bars[i + 1].first : found.fragments;
-    return {value: each.bytes, label: each.text, on: each.first < first + STEP && end > first,
+    return {value: each.bytes, label: each.text, on: found.fragments > STEP && each.first < first + STEP && end > first,
       href: isFile ? "/layout" : state.link("layout", {first: each.first || "", column: ""})};
   }), 64, "bytes of fragments"),
   h("p", {class: "quiet between"}, h("span", {}, "bytes of each fragment, in the order of a scan"), h("span", {}, found.fragments.toLocaleString("en") + " fragments"))];
@@ -44,10 +44,10 @@ function grid(found, table, state, mode, detail) {
       if (window.innerWidth < 1000) detail.scrollIntoView({block: "start"});
     }, `fragment ${fragment.id}, ${found.columns[c].name}`, r + c === 0))))));
   body.addEventListener("keydown", event => move(event, body));
-  return [h("div", {class: "scroll"}, h("table", {class: "grid"},
+  return [h("div", {class: "scroll"}, h("table", {class: "grid" + (found.columns.length <= 16 ? " roomy" : "")},
     h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "fragment", h("small", {}, "rows")),
       found.columns.map(each => h("th", {scope: "col", class: "slant", title: each.name}, h("span", {}, each.name))))), body)),
-  legend(mode, most, known, cells), isFile ? "" : places(found, state)];
+  legend(mode, most, known, cells), isFile || (found.count <= STEP && found.column_count <= COLUMNS) ? "" : places(found, state)];
 }
 
 function square(cell, mode, most, known, choose, name, isFirst) {
@@ -104,10 +104,11 @@ function places(found, state) {
 }
 
 function pagesOf(found) {
-  return [h("h2", {}, found.column), h("p", {class: "quiet"}, `fragment ${found.fragment.id} · ${found.fragment.rows} rows · ${found.fragment.size}`),
+  return [h("h2", {}, found.column), h("p", {class: "quiet"},
+    `fragment ${found.fragment.id}, ${found.fragment.rows} rows: ${found.size} in ${found.pages} page${found.pages === "1" ? "" : "s"}`),
     found.parts.map(part => {
       const most = Math.max(...part.pages.map(each => each.bytes), 1);
-      return h("div", {class: "part"}, h("h3", {}, part.name), h("p", {class: "quiet file"}, part.file),
+      return h("div", {class: "part"}, part.name !== found.column && h("h3", {}, part.name), h("p", {class: "quiet file"}, part.file),
         part.pages.length ? part.pages.map(page => pageBox(page, most)) : h("p", {class: "quiet"}, "no pages"));
     })];
 }

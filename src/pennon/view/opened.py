@@ -25,9 +25,9 @@ class ViewedTable:
 
     def __init__(self, dataset: LanceDataset) -> None:
         """Take the version that is shown if a request names none."""
-        self.dataset = dataset
+        self.dataset = dataset.checkout_version(int(dataset.version))  # the caller's may move on
         self._lock = threading.Lock()
-        self._versions: OrderedDict[int, LanceDataset] = OrderedDict({dataset.version: dataset})
+        self._versions: OrderedDict[int, LanceDataset] = OrderedDict({dataset.version: self.dataset})
         self._answers: OrderedDict[Hashable, Any] = OrderedDict()
 
     @property

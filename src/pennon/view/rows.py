@@ -236,7 +236,7 @@ def read_media(dataset: LanceDataset, asked: Asked) -> tuple[Media, bytes]:
             raise ArgumentError(message)
         value = cells.plain(_one(snapshot, field, address))
         data = value.as_buffer().to_pybytes() if isinstance(value, pa.BinaryScalar) else b""
-    media = sniff(data[:HEAD_BYTES])
+    media = sniff(data[:MIB])  # the size of a JPEG stands behind its EXIF block
     if media is None or not media.is_shown or len(data) > MAX_MEDIA_BYTES:
         message = "the value is no image or sound that the page shows"
         raise ArgumentError(message)

@@ -171,7 +171,7 @@ def hostile(path: str) -> LanceDataset:
             BIDI: [BIDI, CONTROL, "{{constructor.constructor('window.pwned=6')()}}"],
             "__proto__": ["constructor", "__proto__", "toString"],
             "svg": [b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.pwned=7'/>"] * 3,
-            "png": [b"\x89PNG\r\n\x1a\n" + b"\xff" * 60, b"GIF89a<script>window.pwned=8</script>", b"\xff\xd8\xff" + SCRIPT.encode()],
+            "png": [b"\x89PNG\r\n\x1a\n" + b"\0" * 11 + b"\1" + b"\0" * 3 + b"\1" + b"\xff" * 60, b"GIF89a\1\0\1\0<script>pwned=8</script>", b"\xff\xd8\xff" + SCRIPT.encode()],
             "nested": [[{SCRIPT: SCRIPT, "b": [BIDI]}]] * 3,
         }
     )

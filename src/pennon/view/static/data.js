@@ -32,12 +32,18 @@ function toolbar(table, state) {
     h("button", {type: "submit"}, "Show rows"),
     (state.get("filter") || state.get("words") || state.get("near")) &&
       h("a", {class: "button plain", href: state.link("data", {filter: "", words: "", near: "", column: "", offset: ""})}, "Clear"),
-    state.get("near") && h("p", {class: "chip"}, `nearest to row ${state.get("near")} by ${state.get("column")}`));
+    state.get("near") && h("p", {class: "chip"}, `nearest to row ${state.get("near")} by ${nameOf(table, state.get("column"))}`));
+}
+
+// The path of a column is for requests alone; its name is safe to show.
+function nameOf(table, path) {
+  return (table.columns.find(each => each.path === path) || {name: "?"}).name;
 }
 
 // Returns a filter that this table has columns for.
 function example(table) {
-  const number = table.columns.find(each => each.number), text = table.columns.find(each => each.search === "text");
+  const plain = table.columns.filter(each => each.path === each.name);
+  const number = plain.find(each => each.number), text = plain.find(each => each.search === "text");
   return [number && `${number.path} > 10`, text && `${text.path} LIKE 'a%'`].filter(Boolean).join(" AND ") || "SQL that is true or false";
 }
 
@@ -48,7 +54,7 @@ function showRows(box, table, state) {
   put(box, h("p", {class: "quiet"}, "loading …"));
   load("/api/rows", asked).then(found => put(box, rowTable(found, table, state), pager(found, table, state, asked)),
     error => put(box, h("div", {id: "problem"}, failure(error),
-      asked.filter && h("p", {class: "quiet"}, "Columns: " + table.columns.slice(0, 40).map(each => each.path).join(", ")))));
+      asked.filter && h("p", {class: "quiet"}, "Columns: " + table.columns.slice(0, 40).map(each => each.name).join(", ")))));
 }
 
 function rowTable(found, table, state) {

@@ -83,10 +83,12 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, address: str) -> None:
-        """Open an address in an empty page."""
+    def open(self, address: str, *, settles: bool = True) -> None:
+        """Open an address in an empty page, and wait until all of it is there."""
         self._call("Page.navigate", url="about:blank")
         self._call("Page.navigate", url=address)
+        if settles:
+            self.settled()
 
     def run(self, script: str) -> Any:
         """Return the value of an expression; a promise is waited for."""
@@ -99,7 +101,7 @@ class Browser:
         end = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < end:
             # the browser itself waits a frame, so this loop does not spin
-            found = self.run(f"new Promise(done => setTimeout(() => done({script}), 30))")
+            found = self.run(f"new Promise(done => setTimeout(() => done(Boolean({script})), 30))")
             if found:
                 return found
         raise AssertionError(f"never true: {script}; {self.complaints}; {self.run('document.body.innerText')[:500]}")
@@ -117,6 +119,7 @@ class Browser:
     def photo(self, path: Path) -> bytes:
         """Write a picture of what is seen as PNG, and return it."""
         data = base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         return data
 

@@ -1,7 +1,7 @@
 """The page in a headless Chromium (`make browser`): its parts, hostile tables, very many fragments; screenshots beside.
 
-The screenshots of `docs/view.md` are those of `test_screenshots_of_the_four_parts`, from the folder that
-``PENNON_SCREENSHOTS`` names.
+All screenshots stay in ``build/screenshots``, or in the folder that ``PENNON_SCREENSHOTS`` names; some of
+`test_screenshots_of_the_four_parts` are those of ``docs/view.md``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import pytest
 
 import pennon
 from pennon.view.export import write_page
+from tests.documents import ROOT
 from tests.unit.view import tables
 from tests.unit.view.browser import Browser
 from tests.unit.view.conftest import Client, serving
 
 pytestmark = pytest.mark.slow
+SHOTS = Path(os.environ.get("PENNON_SCREENSHOTS") or ROOT / "build" / "screenshots")
 PARTS = ("overview", "data", "layout", "versions")
 FIRST_CELL = "document.querySelector('tbody tr:nth-child(1) td:nth-child({}) button').click()"
 
@@ -53,12 +55,10 @@ def outside(browser: Browser, client: Client) -> list[str]:
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (400, 860)])
 def test_screenshots_of_the_four_parts(
-    browser: Browser, places: Client, tmp_path: Path, width: int, height: int, dark: bool
+    browser: Browser, places: Client, width: int, height: int, dark: bool
 ) -> None:
-    folder = Path(os.environ.get("PENNON_SCREENSHOTS") or tmp_path)
     browser.size(width, height, dark=dark)
     browser.open(places.server.link)
-    browser.settled()
     for part in PARTS:
         visit(browser, part)
         if part == "layout":
@@ -68,7 +68,7 @@ def test_screenshots_of_the_four_parts(
         if part == "versions":
             browser.run("document.querySelectorAll('button.line')[5].click()")
         browser.settled()
-        assert len(browser.photo(folder / f"{part}-{width}{'-dark' * dark}.png")) > 10_000
+        assert len(browser.photo(SHOTS / f"{part}-{width}{'-dark' * dark}.png")) > 10_000
         assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.complaints == []
     assert outside(browser, places) == []
@@ -76,7 +76,6 @@ def test_screenshots_of_the_four_parts(
 
 def test_token_leaves_the_address_and_another_tab_without_it_sees_no_data(browser: Browser, places: Client) -> None:
     browser.open(places.server.link)
-    browser.settled()
     assert browser.run("location.href") == f"http://{places.host}/#/"
     assert browser.run("document.cookie") == ""
     browser.run("sessionStorage.clear()")
@@ -86,7 +85,7 @@ def test_token_leaves_the_address_and_another_tab_without_it_sees_no_data(browse
     assert "places" not in browser.run("document.body.innerText")
 
 
-def test_filter_and_its_error_and_searches_by_words_and_by_vector(browser: Browser, places: Client, tmp_path: Path) -> None:
+def test_filter_and_its_error_and_searches_by_words_and_by_vector(browser: Browser, places: Client) -> None:
     browser.open(places.server.link)
     visit(browser, "data")
     browser.key("/")
@@ -94,7 +93,7 @@ def test_filter_and_its_error_and_searches_by_words_and_by_vector(browser: Brows
     browser.run("document.activeElement.value = 'ratin > 4'; document.querySelector('form button').click()")
     browser.settled()
     assert "did you mean 'rating'" in browser.run("document.querySelector('.failure').textContent")
-    browser.photo(tmp_path / "error.png")
+    browser.photo(SHOTS / "error.png")
     browser.run("document.getElementById('filter').value = \"country = 'Chile'\"; document.querySelector('form button').click()")
     browser.wait_for("document.querySelectorAll('tbody tr').length > 3")
     browser.settled()
@@ -105,13 +104,13 @@ def test_filter_and_its_error_and_searches_by_words_and_by_vector(browser: Brows
     assert browser.run("document.querySelector('tbody tr').textContent").count("Lofoten") > 0
 
 
-def test_values_open_in_a_window_that_escape_closes(browser: Browser, places: Client, tmp_path: Path) -> None:
+def test_values_open_in_windows_that_close(browser: Browser, places: Client) -> None:
     browser.open(places.server.link)
     visit(browser, "data")
     for kind in ("media", "vector", "nested", "sound"):
         browser.run(f"document.querySelector('button.{kind}').click()")
         browser.wait_for("document.querySelector('dialog .value > *') && !document.querySelector('dialog .waiting')")
-        browser.photo(tmp_path / f"value-{kind}.png")
+        browser.photo(SHOTS / f"value-{kind}.png")
         browser.run("document.querySelector('dialog header button').click()")
         browser.wait_for("!document.querySelector('dialog')")
     assert browser.complaints == []
@@ -119,7 +118,6 @@ def test_values_open_in_a_window_that_escape_closes(browser: Browser, places: Cl
 
 def test_keys_lead_through_parts_pages_and_cells(browser: Browser, places: Client) -> None:
     browser.open(places.server.link)
-    browser.settled()
     browser.key("2")
     browser.wait_for("document.querySelector('a[data-key=n]')")
     browser.key("n")
@@ -139,19 +137,18 @@ def test_table_of_every_type_has_no_cell_that_fails(browser: Browser, tmp_path: 
         browser.open(client.server.link)
         for part in PARTS:
             visit(browser, part)
-            browser.photo(tmp_path / f"every-{part}.png")
+            browser.photo(SHOTS / f"every-{part}.png")
             assert browser.run("document.querySelectorAll('.failure').length") == 0
         assert browser.complaints == []
 
 
 def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(browser: Browser, hostile: Client, tmp_path: Path) -> None:
     browser.open(hostile.server.link)
-    browser.settled()
-    for part in (*PARTS, "data?filter=%3Cscript%3Ealert(1)%3C/script%3E", "%3Cimg%20src=x%20onerror=alert(1)%3E"):
+    for number, part in enumerate((*PARTS, "data?filter=%3Cscript%3Ealert(1)%3C/script%3E", "%3Cimg%20src=x%20onerror=alert(1)%3E")):
         visit(browser, part)
         browser.run("for (const each of document.querySelectorAll('main button')) each.click()")
         browser.settled()
-        browser.photo(tmp_path / f"hostile-{len(part)}.png")
+        browser.photo(SHOTS / f"hostile-{number}.png")
         assert browser.run("document.querySelectorAll('script').length") <= 1
         assert browser.run("document.querySelectorAll('main [onerror], main [onload], main svg[onload], main iframe, main object').length") == 0
         browser.run("for (const each of document.querySelectorAll('dialog')) each.close()")
@@ -164,7 +161,7 @@ def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(browser: Brow
 def test_page_cannot_be_framed_nor_read_by_another_origin(browser: Browser, places: Client, tmp_path: Path) -> None:
     other = tmp_path / "other.html"
     other.write_text(f"<iframe src='http://{places.host}/'></iframe><script src='http://{places.host}/main.js'></script>")
-    browser.open(other.as_uri())
+    browser.open(other.as_uri(), settles=False)
     browser.wait_for("document.readyState === 'complete'")
     found = browser.run(
         f"fetch('http://{places.host}/api/table', {{headers: {{'X-Pennon-Token': '{places.server.guard.token}'}}}})"
@@ -178,12 +175,11 @@ def test_first_paint_of_10_000_fragments(browser: Browser, tmp_path: Path) -> No
     with serving(tables.many_fragments(tmp_path / "t", 10_000)) as client:
         for part in ("overview", "layout"):
             browser.open(client.server.link)
-            browser.settled()
             browser.open(f"http://{client.host}/#/{part}")
-            browser.settled()
+            browser.wait_for("performance.getEntriesByName('first-contentful-paint').length")
             paint = browser.run("performance.getEntriesByName('first-contentful-paint')[0].startTime")
             print(f"{part}: first contentful paint after {paint:.0f} ms")
-            browser.photo(tmp_path / f"many-{part}.png")
+            browser.photo(SHOTS / f"many-{part}.png")
             assert browser.run("document.querySelectorAll('*').length") < 4_000
         assert browser.complaints == []
 
@@ -192,14 +188,13 @@ def test_exported_file_shows_all_parts_and_asks_for_nothing(browser: Browser, pl
     write_page(places.server.viewed.dataset, tmp_path / "out.html")
     for part in PARTS:
         browser.open((tmp_path / "out.html").as_uri() + "#/" + part)
-        browser.settled()
         if part in ("layout", "data"):
             browser.run(FIRST_CELL.format(3 if part == "layout" else 2))
             browser.settled()
         if part == "versions":
             browser.run("document.querySelector('button.line').click()")
             browser.settled()
-        browser.photo(tmp_path / f"file-{part}.png")
+        browser.photo(SHOTS / f"file-{part}.png")
         assert browser.run("document.querySelectorAll('.failure').length") == 0
     assert browser.complaints == []
     assert all(each.startswith(("file://", "blob:", "about:", "data:")) for each in browser.requests)
@@ -209,7 +204,6 @@ def test_exported_file_of_a_hostile_table_runs_no_script(browser: Browser, tmp_p
     write_page(tables.hostile(str(tmp_path / "t")), tmp_path / "out.html")
     for part in PARTS:
         browser.open((tmp_path / "out.html").as_uri() + "#/" + part)
-        browser.settled()
         browser.run("for (const each of document.querySelectorAll('main button')) each.click()")
     assert browser.run("typeof window.pwned") == "undefined"
     assert browser.dialogs == []
@@ -222,7 +216,6 @@ def test_older_version_shows_a_link_to_the_newest(browser: Browser, tmp_path: Pa
     with serving(ds) as client:
         ds.insert(pa.table({"id": [2]}))
         browser.open(client.server.link)
-        browser.settled()
         browser.run("document.querySelector('a.warn').click()")
         browser.wait_for("document.querySelector('.version b').textContent === '2'")
         assert browser.run("location.hash") == "#/overview?version=2"

@@ -14,12 +14,23 @@ from pennon.cli.show import say
 @click.command
 @uri
 @at
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the page into this file, and end.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; a free one if not given.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page into this file, and end.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port; a free one if not given."
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser, too.")
 @storage_option
 def view(
-    uri: str, at: int | None, html: Path | None, port: int, opens: bool, storage_option: Sequence[str]
+    uri: str,
+    at: int | None,
+    html: Path | None,
+    port: int,
+    opens: bool,
+    storage_option: Sequence[str],
 ) -> None:
     """Look at a table in a browser: rows with images and vectors, layout, versions.
 

@@ -115,7 +115,7 @@ def explain_pages(file: DataFile, index: int, name: str, most: int) -> list[Page
     """
     (column,) = run(file.read_columns([index]), file.source.read)
     return [
-        _explain_page(file, column, name, number, False)
+        _explain_page(file, column, name, number, chunks=False)
         for number in range(min(len(column.pages), most))
     ]
 
@@ -168,7 +168,8 @@ class _InspectedColumn:
         except LanceError as error:
             damage = error.message
         pages = [
-            _explain_page(file, column, name, number, chunks) for number in range(len(column.pages))
+            _explain_page(file, column, name, number, chunks=chunks)
+            for number in range(len(column.pages))
         ]
         return cls(name, extent, column, damage, encoding, pages)
 
@@ -208,7 +209,7 @@ class _InspectedColumn:
 
 
 def _explain_page(
-    file: DataFile, column: Column, name: str, number: int, chunks: bool
+    file: DataFile, column: Column, name: str, number: int, *, chunks: bool
 ) -> PageReport:
     """Return what is known of a page.  Damage does not raise: it is part of the report."""
     page = column.pages[number]

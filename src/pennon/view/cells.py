@@ -152,8 +152,12 @@ def _line(value: pa.Scalar, most: int, depth: int) -> str:
         return "…"
     kind = value.type
     if t.is_struct(kind):
-        parts = [(kind[i].name, _field(value, i)) for i in range(min(kind.num_fields, most // 4 + 1))]
-        return _joined("{", (f"{printable(k)}: {_line(v, most, depth + 1)}" for k, v in parts), "}", most)
+        parts = [
+            (kind[i].name, _field(value, i)) for i in range(min(kind.num_fields, most // 4 + 1))
+        ]
+        return _joined(
+            "{", (f"{printable(k)}: {_line(v, most, depth + 1)}" for k, v in parts), "}", most
+        )
     if _is_list(kind):
         items = value.values
         if t.is_map(kind):
@@ -201,7 +205,7 @@ def tree(value: pa.Scalar, left: list[int], depth: int) -> Json:
         pairs = ((str(i), items[i]) for i in range(count))
     else:
         return {"text": _leaf(value)}
-    children = []
+    children: list[Json] = []
     for label, child in pairs:
         if left[0] <= 0 or len(children) >= SHOWN_ITEMS:
             break

@@ -120,7 +120,9 @@ def _add_values(viewed: ViewedTable, first: Json, ask: Any, found: Json) -> None
     for row, cells in zip(first.get("addresses", []), first.get("rows", []), strict=True):
         for column, cell in zip(first["fields"], cells, strict=True):
             place = {"version": version, "column": column, "row": row}
-            if cell["kind"] in ("text", "vector", "nested") and (cell["kind"] != "text" or "more" in cell):
+            if cell["kind"] in ("text", "vector", "nested") and (
+                cell["kind"] != "text" or "more" in cell
+            ):
                 ask("/api/cell", **place)
             if cell["kind"] in ("image", "audio") and cell["bytes"] <= min(MAX_MEDIA_BYTES, left):
                 left -= cell["bytes"]

@@ -14,10 +14,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from http import HTTPStatus
 from typing import Final
 
-TOKEN_HEADER: Final = "X-Pennon-Token"
+TOKEN_HEADER: Final = "X-Pennon-Token"  # noqa: S105 - a name
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; "
@@ -58,13 +59,18 @@ class Guard:
         """Return the address of the page, with the token."""
         return f"http://127.0.0.1:{self.port}/#token={self.token}"
 
-    def refuse(self, method: str, headers: Mapping[str, str], *, needs_token: bool) -> Refusal | None:
+    def refuse(self, method: str, headers: Message, *, needs_token: bool) -> Refusal | None:
         """Return why a request is not answered; None if it is."""
         if method != "GET":
-            return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this page only reads: GET is all it answers")
+            return Refusal(
+                HTTPStatus.METHOD_NOT_ALLOWED, "this page only reads: GET is all it answers"
+            )
         host = headers.get("Host", "").lower()
         if host not in self._hosts:
-            return Refusal(HTTPStatus.FORBIDDEN, f"open the page as {self._hosts[0]}, the address in the terminal")
+            return Refusal(
+                HTTPStatus.FORBIDDEN,
+                f"open the page as {self._hosts[0]}, the address in the terminal",
+            )
         origin = headers.get("Origin")
         if origin is not None and origin.lower() != f"http://{host}":
             return Refusal(HTTPStatus.FORBIDDEN, "another page must not read this one")
@@ -73,7 +79,10 @@ class Guard:
             return Refusal(HTTPStatus.FORBIDDEN, "another page must not read this one")
         given = headers.get(TOKEN_HEADER, "").encode("utf-8", "replace")
         if needs_token and not secrets.compare_digest(given, self.token.encode()):
-            return Refusal(HTTPStatus.UNAUTHORIZED, "open the link that `pennon view` printed: it has the token")
+            return Refusal(
+                HTTPStatus.UNAUTHORIZED,
+                "open the link that `pennon view` printed: it has the token",
+            )
         return None
 
     @property

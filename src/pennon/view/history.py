@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -52,8 +53,10 @@ def read_versions(viewed: ViewedTable, asked: Asked) -> Json:
     until = [each for each in every if each.version <= last]
     page, before = until[-most:], until[: len(until) - most][-1:]
     store = viewed.dataset.snapshot.store
-    lines = map_all(lambda each: _line(viewed, each), [*before, *page], viewed.dataset.snapshot.pool_spec)
-    for one, next_one in zip(lines, lines[1:], strict=False):
+    lines = map_all(
+        lambda each: _line(viewed, each), [*before, *page], viewed.dataset.snapshot.pool_spec
+    )
+    for one, next_one in pairwise(lines):
         _compare_lines(one, next_one)
     shown_lines = lines[len(before) :]
     return {
@@ -77,7 +80,12 @@ def _read_line(dataset: LanceDataset, location: ManifestLocation) -> Json:
     try:
         manifest = read_manifest_at(store, location)
     except (LanceError, OSError) as error:
-        return {"version": location.version, "did": "unreadable", "detail": printable(str(error)), "damaged": True}
+        return {
+            "version": location.version,
+            "did": "unreadable",
+            "detail": printable(str(error)),
+            "damaged": True,
+        }
     summary = manifest.summary
     rows = summary.physical_rows - summary.deleted_rows
     did, detail = _did(dataset, manifest)
@@ -91,7 +99,9 @@ def _read_line(dataset: LanceDataset, location: ManifestLocation) -> Json:
         "bytes": summary.size_bytes,
         "size": size(summary.size_bytes),
         "fragments": f"{summary.fragments:,}",
-        "writer": "" if manifest.writer is None else printable(f"{manifest.writer.library} {manifest.writer.version}"),
+        "writer": ""
+        if manifest.writer is None
+        else printable(f"{manifest.writer.library} {manifest.writer.version}"),
     }
 
 
@@ -128,7 +138,10 @@ def _detail(done: op.Operation) -> str:
             old, new = sum(len(g.old) for g in done.groups), sum(len(g.new) for g in done.groups)
             return f"{old:,} fragments into {new:,}"
         case op.CreateIndex():
-            made, gone = ", ".join(i.name for i in done.new), ", ".join(i.name for i in done.removed)
+            made, gone = (
+                ", ".join(i.name for i in done.new),
+                ", ".join(i.name for i in done.removed),
+            )
             return made or f"dropped {gone}"
         case op.Restore():
             return f"version {done.version}"
@@ -217,7 +230,9 @@ def _schema_changes(before: Manifest, after: Manifest) -> Iterator[list[str]]:
         else:
             (path, field), (path_now, field_now) = old[key], new[key]
             if (path, _kind(field)) != (path_now, _kind(field_now)):
-                lines.append(["changed", f"{path} → {path_now}", f"{_kind(field)} → {_kind(field_now)}"])
+                lines.append(
+                    ["changed", f"{path} → {path_now}", f"{_kind(field)} → {_kind(field_now)}"]
+                )
     for line in lines[:MAX_ENTRIES]:
         yield [printable(each) for each in line]
 
@@ -230,7 +245,10 @@ def _indices(dataset: LanceDataset) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for index in indices_now(dataset.snapshot):
         found.setdefault(index.name, []).append(index.uuid)
-    return {k: f"{len(v):,} segment{'' if len(v) == 1 else 's'} ({v[0][:8]} …)" for k, v in found.items()}
+    return {
+        k: f"{len(v):,} segment{'' if len(v) == 1 else 's'} ({v[0][:8]} …)"
+        for k, v in found.items()
+    }
 
 
 def _settings(manifest: Manifest) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The layout of a table for the page: fragments × columns, with bytes and encodings, and the pages behind each."""
+"""The layout of a table for the page: fragments by columns, with bytes and encodings, and the pages behind each."""
 
 from __future__ import annotations
 
@@ -34,9 +34,15 @@ def read_strip(dataset: LanceDataset) -> Json:
     if count:
         sums = np.add.reduceat(numbers, starts, axis=0).tolist()
         ends = [*starts[1:].tolist(), count]
-        for first, end, (rows, deleted, size_bytes) in zip(starts.tolist(), ends, sums, strict=True):
-            some = f"fragment {first:,}" if end == first + 1 else f"fragments {first:,} to {end - 1:,}"
-            text = f"{some}: {rows:,} rows, {size(size_bytes)}" + f", {deleted:,} deleted" * bool(deleted)
+        for first, end, (rows, deleted, size_bytes) in zip(
+            starts.tolist(), ends, sums, strict=True
+        ):
+            some = (
+                f"fragment {first:,}" if end == first + 1 else f"fragments {first:,} to {end - 1:,}"
+            )
+            text = f"{some}: {rows:,} rows, {size(size_bytes)}" + f", {deleted:,} deleted" * bool(
+                deleted
+            )
             bars.append({"first": first, "bytes": size_bytes, "rows": rows, "text": text})
     return {"fragments": count, "bars": bars}
 
@@ -83,7 +89,13 @@ def _grid_cell(snapshot: Snapshot, fragment: Fragment, field: Field) -> Json | N
     try:
         found = column_pages(snapshot, field, fragment)
     except (LanceError, OSError) as error:
-        return {"bytes": 0, "size": "damaged", "pages": 0, "encoding": "damaged", "damage": printable(str(error))}
+        return {
+            "bytes": 0,
+            "size": "damaged",
+            "pages": 0,
+            "encoding": "damaged",
+            "damage": printable(str(error)),
+        }
     if found is None:
         return None
     return {
@@ -102,9 +114,15 @@ def read_pages(dataset: LanceDataset, asked: Asked) -> Json:
     snapshot = dataset.snapshot
     number, column = asked.number("fragment", 0, 1 << 32), asked.text("column")
     fragment = snapshot.manifest.fragment(number)
-    field = next((f for f in snapshot.manifest.schema.fields if join_path([f.name]) == column), None)
+    field = next(
+        (f for f in snapshot.manifest.schema.fields if join_path([f.name]) == column), None
+    )
     if fragment is None or field is None:
-        message = f"there is no fragment {number}" if fragment is None else f"there is no column {column!r}"
+        message = (
+            f"there is no fragment {number}"
+            if fragment is None
+            else f"there is no column {column!r}"
+        )
         raise NotFoundError(message)
     parts = []
     whole = column_pages(snapshot, field, fragment, encodings=False)

@@ -55,7 +55,9 @@ def sniff(head: bytes) -> Media | None:
         return Media("audio/ogg")
     if head.startswith(b"fLaC"):
         return Media("audio/flac")
-    if head.startswith(b"ID3") or (head[:1] == b"\xff" and head[1:2] in b"\xfb\xf3\xf2" and head[1:2]):
+    if head.startswith(b"ID3") or (
+        head[:1] == b"\xff" and head[1:2] in b"\xfb\xf3\xf2" and head[1:2]
+    ):
         return Media("audio/mpeg")
     return None
 

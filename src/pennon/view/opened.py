@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
@@ -13,7 +14,8 @@ from pennon.table.versions import ManifestLocation, latest_version, list_locatio
 T = TypeVar("T")
 
 MOST_VERSIONS: Final = 8
-MOST_ANSWERS: Final = 64
+MOST_ANSWERS: Final = 1_000
+NEWEST_SECONDS: Final = 2.0
 
 
 class ViewedTable:
@@ -27,8 +29,12 @@ class ViewedTable:
         """Take the version that is shown if a request names none."""
         self.dataset = dataset.checkout_version(int(dataset.version))  # the caller's may move on
         self._lock = threading.Lock()
-        self._versions: OrderedDict[int, LanceDataset] = OrderedDict({dataset.version: self.dataset})
+        self._versions: OrderedDict[int, LanceDataset] = OrderedDict(
+            {dataset.version: self.dataset}
+        )
         self._answers: OrderedDict[Hashable, Any] = OrderedDict()
+        self._newest = 0, 0.0
+        self._locations: tuple[int, list[ManifestLocation]] = 0, []
 
     @property
     def uri(self) -> str:
@@ -50,13 +56,20 @@ class ViewedTable:
         return found
 
     def newest(self) -> int:
-        """Return the number of the newest version."""
-        return int(latest_version(self.dataset.snapshot.store))
+        """Return the number of the newest version, as it was `NEWEST_SECONDS` ago at the earliest."""
+        known, until = self._newest
+        if time.monotonic() < until:
+            return known
+        newest = int(latest_version(self.dataset.snapshot.store))
+        self._newest = newest, time.monotonic() + NEWEST_SECONDS
+        return newest
 
     def locations(self) -> list[ManifestLocation]:
         """Return the places of all versions, oldest first; listed again when there is a newer one."""
-        store = self.dataset.snapshot.store
-        return self.remember(("locations", self.newest()), lambda: list_locations(store))
+        newest = self.newest()
+        if self._locations[0] != newest:
+            self._locations = newest, list_locations(self.dataset.snapshot.store)
+        return self._locations[1]
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` found for a key, now or lately."""

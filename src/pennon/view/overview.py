@@ -35,13 +35,13 @@ SMALL_ROWS: Final = 1_024
 """`LanceStats.dataset_stats` calls a fragment of fewer rows small."""
 
 
-def facts(dataset: LanceDataset) -> dict[str, str]:
+def facts(dataset: LanceDataset, newest: int) -> dict[str, str]:
     """Return what ``pennon info`` says of a table, word by word."""
     manifest = dataset.snapshot.manifest
     summary = manifest.summary
     return {
         "table": dataset.uri,
-        "version": f"{dataset.version} (newest: {dataset.latest_version})",
+        "version": f"{dataset.version} (newest: {newest})",
         "file version": describe_file_versions(manifest),
         "rows": f"{dataset.count_rows():,}",
         "fragments": f"{summary.fragments:,}",
@@ -54,15 +54,15 @@ def facts(dataset: LanceDataset) -> dict[str, str]:
 def read_table(viewed: ViewedTable, version: int) -> Json:
     """Return the facts and the columns of a version; only its manifest is read."""
     dataset = viewed.at(version)
-    manifest = dataset.snapshot.manifest
+    manifest, newest = dataset.snapshot.manifest, viewed.newest()
     fields = manifest.schema.fields[:MAX_SHOWN_COLUMNS]
     return {
         "name": printable(dataset.uri.rstrip("/").rpartition("/")[2] or dataset.uri),
         "version": int(dataset.version),
-        "newest": viewed.newest(),
+        "newest": newest,
         "time": f"{manifest.timestamp:%Y-%m-%d %H:%M:%S} UTC",
         "branch": printable(manifest.branch or ""),
-        "facts": [[name, printable(text)] for name, text in facts(dataset).items()],
+        "facts": [[name, printable(text)] for name, text in facts(dataset, newest).items()],
         "rows": dataset.count_rows(),
         "columns": [_column(dataset, each, number) for number, each in enumerate(fields)],
         "column_count": len(manifest.schema.fields),
@@ -109,7 +109,11 @@ def _tags(dataset: LanceDataset, manifest: Manifest) -> list[str]:
         tags = dataset.tags.list()
     except (LanceError, OSError):
         return []
-    mine = [k for k, v in tags.items() if v["version"] == manifest.version and v["branch"] == manifest.branch]
+    mine = [
+        k
+        for k, v in tags.items()
+        if v["version"] == manifest.version and v["branch"] == manifest.branch
+    ]
     return [printable(each) for each in mine[:50]]
 
 
@@ -141,7 +145,8 @@ def read_column_bytes(dataset: LanceDataset) -> Json:
         )
     return {
         "columns": [
-            {"bytes": each, "size": size(each), "share": each / total if total else 0} for each in scaled
+            {"bytes": each, "size": size(each), "share": each / total if total else 0}
+            for each in scaled
         ],
         "rest": {"bytes": rest, "size": size(rest), "share": rest / total if total else 0},
         "total": size(total),
@@ -158,16 +163,22 @@ def _sample(snapshot: Snapshot) -> tuple[Snapshot, float]:
     step = -(-summary.fragments * max(summary.files // summary.fragments, 1) // MAX_FILES)
     few = tuple(manifest.fragments[i] for i in range(0, summary.fragments, step))
     part = sum(file.size_bytes or 0 for each in few for file in each.files)
-    return snapshot.at(replace(manifest, fragments=few)), part / summary.size_bytes if summary.size_bytes else 0.0
+    return snapshot.at(
+        replace(manifest, fragments=few)
+    ), part / summary.size_bytes if summary.size_bytes else 0.0
 
 
 def _column_bytes(snapshot: Snapshot) -> list[int]:
     fields = snapshot.manifest.schema.fields[:MAX_SHOWN_COLUMNS]
     if storage_version(snapshot.manifest) != V0_1:
-        by_field = {each.id: each.bytes_on_disk for each in LanceStats(snapshot).data_stats().fields}
+        by_field = {
+            each.id: each.bytes_on_disk for each in LanceStats(snapshot).data_stats().fields
+        }
         return [sum(by_field[part.id] for part in field.walk()) for field in fields]
     fragments = snapshot.manifest.fragments
-    pages = [[column_pages(snapshot, f, each, encodings=False) for each in fragments] for f in fields]
+    pages = [
+        [column_pages(snapshot, f, each, encodings=False) for each in fragments] for f in fields
+    ]
     return [sum(each.size_bytes for each in column if each is not None) for column in pages]
 
 
@@ -217,7 +228,10 @@ def _warnings(
     deleted = dataset.snapshot.manifest.summary.deleted_rows
     if deleted > rows // 10 and deleted:
         share = deleted / (deleted + rows)
-        yield f"{share:.0%} of the stored rows are deleted: scans read them all the same", "pennon compact TABLE"
+        yield (
+            f"{share:.0%} of the stored rows are deleted: scans read them all the same",
+            "pennon compact TABLE",
+        )
     if damage:
         yield f"the indices cannot be described: {damage}", ""
     for each in indices:
@@ -226,7 +240,9 @@ def _warnings(
             yield f"queries do not use index {printable(each.name)}: {why}", ""
     behind = [e for e in indices if e.fields and 0 < e.num_rows_indexed < rows - rows // 10]
     if behind:
-        names = ", ".join(f"{printable(e.name)} ({rows - e.num_rows_indexed:,} rows)" for e in behind[:5])
+        names = ", ".join(
+            f"{printable(e.name)} ({rows - e.num_rows_indexed:,} rows)" for e in behind[:5]
+        )
         text = f"rows that an index does not cover are read one by one: {names}"
         yield text, "dataset.optimize.optimize_indices()"
     if not dataset.count_rows() and not count:

@@ -201,7 +201,9 @@ def _blob_cells(snapshot: Snapshot, field: Field, addresses: list[int]) -> list[
         return [cells.failed(error)]
 
 
-def _blobs(snapshot: Snapshot, field: Field, addresses: Sequence[int]) -> Sequence[BlobRange | None]:
+def _blobs(
+    snapshot: Snapshot, field: Field, addresses: Sequence[int]
+) -> Sequence[BlobRange | None]:
     column = join_path([field.name])
     return blobs_by_addresses(snapshot, column, np.array(addresses, np.uint64)).blobs
 
@@ -248,7 +250,7 @@ def _blob_bytes(snapshot: Snapshot, field: Field, address: int) -> bytes:
     if blob is None or blob.size_bytes > MAX_MEDIA_BYTES:
         message = "the value is NULL, or larger than the page shows"
         raise ArgumentError(message)
-    return read_ranges([(blob, 0, blob.size_bytes)])[0].to_pybytes()
+    return bytes(read_ranges([(blob, 0, blob.size_bytes)])[0].to_pybytes())
 
 
 def _place(snapshot: Snapshot, asked: Asked) -> tuple[Field, int]:

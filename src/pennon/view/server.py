@@ -7,6 +7,7 @@ No address is ever a path of the machine.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,7 +73,7 @@ class PageServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Log an error of a connection: a browser that went away, mostly."""
-        LOGGER.debug("a connection from %s broke off", client_address, exc_info=True)
+        LOGGER.debug("a connection from %s broke off: %s", client_address, sys.exception())
 
 
 class PageHandler(BaseHTTPRequestHandler):
@@ -113,9 +114,12 @@ class PageHandler(BaseHTTPRequestHandler):
             self._fail(HTTPStatus.NOT_FOUND, str(error))
         except (LanceError, ValueError, OSError, NotImplementedError) as error:
             self._fail(HTTPStatus.BAD_REQUEST, str(error))
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the page away
+        except Exception as error:  # a fault of ours must not take the page away
             LOGGER.warning("the page could not answer %s", path, exc_info=True)
-            self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: a fault of Pennon; please report it")
+            self._fail(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                f"{type(error).__name__}: a fault of Pennon; please report it",
+            )
         else:
             self._send(HTTPStatus.OK, kind, data, DATA_POLICY)
 
@@ -152,5 +156,5 @@ class PageHandler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._fail(HTTPStatus(code), "this is no request that the page answers")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is Python's
+    def log_message(self, format: str, *args: object) -> None:
         """Log nothing: addresses hold filters, and with them values."""

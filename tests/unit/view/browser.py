@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any, Self
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DEADLINE_SECONDS = 60
+LAUNCH = "import os, sys; [os.dup2(int(sys.argv[n]), n + 2) for n in (1, 2)]; os.execv(sys.argv[3], sys.argv[3:])"
+"""Starts a program with a pipe as its descriptors 3 and 4, by which Chromium reads and answers."""
 SETTLED = """(() => {
   const isSeen = image => {
     const place = image.getBoundingClientRect(), box = (image.closest(".scroll") || document.body).getBoundingClientRect();
@@ -45,33 +48,47 @@ class Browser:
                    "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--mute-audio",
                    "--remote-debugging-pipe", f"--user-data-dir={folder}"]  # fmt: skip
 
-        def place() -> None:
-            os.dup2(theirs[0], 3)
-            os.dup2(ours[1], 4)
-
-        # both ends get numbers that the child's 3 and 4 do not hide
-        theirs = (_high(theirs[0]), theirs[1])
-        ours = (ours[0], _high(ours[1]))
+        read, write = _high(theirs[0]), _high(ours[1])
+        words = [
+            sys.executable,
+            "-c",
+            LAUNCH,
+            str(read),
+            str(write),
+            program,
+            *options,
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
-            [program, *options, "about:blank"], preexec_fn=place, pass_fds=(3, 4), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )  # fmt: skip
-        os.close(theirs[0])
-        os.close(ours[1])
-        self._read, self._write = os.fdopen(ours[0], "rb", buffering=0), os.fdopen(theirs[1], "wb", buffering=0)
+            words, pass_fds=(read, write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        os.close(read)
+        os.close(write)
+        self._read, self._write = (
+            os.fdopen(ours[0], "rb", buffering=0),
+            os.fdopen(theirs[1], "wb", buffering=0),
+        )
         self._number, self._rest, self._session = 0, b"", ""
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.dialogs: list[str] = []
         targets = self._call("Target.getTargets")["targetInfos"]
         target = next(each["targetId"] for each in targets if each["type"] == "page")
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._call(f"{domain}.enable")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._process.terminate()
         self._process.wait(DEADLINE_SECONDS)
         self._read.close()
@@ -79,7 +96,13 @@ class Browser:
 
     def size(self, width: int, height: int, *, dark: bool = False) -> None:
         """Give the page a size, and dark or light as the wish of its system."""
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -92,7 +115,9 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """Return the value of an expression; a promise is waited for."""
-        found = self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        found = self._call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -104,7 +129,9 @@ class Browser:
             found = self.run(f"new Promise(done => setTimeout(() => done(Boolean({script})), 30))")
             if found:
                 return found
-        raise AssertionError(f"never true: {script}; {self.complaints}; {self.run('document.body.innerText')[:500]}")
+        raise AssertionError(
+            f"never true: {script}; {self.complaints}; {self.run('document.body.innerText')[:500]}"
+        )
 
     def settled(self) -> None:
         """Wait until no part of the page loads any more."""
@@ -148,8 +175,12 @@ class Browser:
     def _note(self, event: Any) -> None:
         notes: dict[str, Callable[[Any], None]] = {
             "Network.requestWillBeSent": lambda p: self.requests.append(p["request"]["url"]),
-            "Runtime.exceptionThrown": lambda p: self.complaints.append(json.dumps(p["exceptionDetails"])[:600]),
-            "Log.entryAdded": lambda p: self.complaints.append(f"{p['entry']['text']} {p['entry'].get('url', '')}"),
+            "Runtime.exceptionThrown": lambda p: self.complaints.append(
+                json.dumps(p["exceptionDetails"])[:600]
+            ),
+            "Log.entryAdded": lambda p: self.complaints.append(
+                f"{p['entry']['text']} {p['entry'].get('url', '')}"
+            ),
             "Page.javascriptDialogOpening": lambda p: self.dialogs.append(p["message"]),
         }
         if event.get("method") in notes:

@@ -34,7 +34,9 @@ class Client:
         self, path: str, method: str = "GET", headers: dict[str, str | None] | None = None
     ) -> tuple[int, dict[str, str], bytes]:
         """Return status, headers and body; ``headers`` change those of a request that is let through."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_address[1], timeout=60)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.server.server_address[1], timeout=60
+        )
         given = {"Host": self.host, "X-Pennon-Token": self.server.guard.token, **(headers or {})}
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in given.items():

@@ -19,16 +19,61 @@ import pennon
 from pennon.dataset import LanceDataset
 
 PLACES = [
-    ("Lofoten", "Norway", "islands", "Red cabins under steep granite, boats on a green fjord at midnight"),
-    ("Atacama", "Chile", "desert", "Salt flats without rain, flamingos on a pink lagoon below volcanoes"),
-    ("Hokkaido", "Japan", "forest", "Powder snow on birch trees, steam over hot springs in the evening"),
-    ("Namib", "Namibia", "desert", "Orange dunes beside the sea, fog that reaches the dead acacias"),
-    ("Dolomites", "Italy", "mountains", "Pale towers of limestone that glow red when the sun goes down"),
-    ("Faroe", "Denmark", "islands", "Grass roofs, waterfalls that end in the sea, puffins on the cliffs"),
+    (
+        "Lofoten",
+        "Norway",
+        "islands",
+        "Red cabins under steep granite, boats on a green fjord at midnight",
+    ),
+    (
+        "Atacama",
+        "Chile",
+        "desert",
+        "Salt flats without rain, flamingos on a pink lagoon below volcanoes",
+    ),
+    (
+        "Hokkaido",
+        "Japan",
+        "forest",
+        "Powder snow on birch trees, steam over hot springs in the evening",
+    ),
+    (
+        "Namib",
+        "Namibia",
+        "desert",
+        "Orange dunes beside the sea, fog that reaches the dead acacias",
+    ),
+    (
+        "Dolomites",
+        "Italy",
+        "mountains",
+        "Pale towers of limestone that glow red when the sun goes down",
+    ),
+    (
+        "Faroe",
+        "Denmark",
+        "islands",
+        "Grass roofs, waterfalls that end in the sea, puffins on the cliffs",
+    ),
     ("Zhangjiajie", "China", "forest", "Columns of sandstone in the clouds, pines on every ledge"),
-    ("Serengeti", "Tanzania", "savanna", "Herds on the move through yellow grass, one acacia, a far storm"),
-    ("Yukon", "Canada", "forest", "A brown river between gold spruces, northern lights on a still night"),
-    ("Wadi Rum", "Jordan", "desert", "Red sand between walls of rock, stars without end over black tents"),
+    (
+        "Serengeti",
+        "Tanzania",
+        "savanna",
+        "Herds on the move through yellow grass, one acacia, a far storm",
+    ),
+    (
+        "Yukon",
+        "Canada",
+        "forest",
+        "A brown river between gold spruces, northern lights on a still night",
+    ),
+    (
+        "Wadi Rum",
+        "Jordan",
+        "desert",
+        "Red sand between walls of rock, stars without end over black tents",
+    ),
 ]
 HUES = {"islands": 200, "desert": 28, "forest": 130, "mountains": 260, "savanna": 48}
 SCRIPT = "<script>window['pwned']=1</script><img src=x onerror='pwned=2'>"
@@ -43,7 +88,9 @@ def png(pixels: Any) -> bytes:
     rows = b"".join(b"\0" + line.tobytes() for line in pixels)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows, 9)), chunk(b"IEND", b""))
@@ -87,7 +134,8 @@ def gallery_rows(count: int, first: int = 0) -> pa.Table:
     chosen = [PLACES[n * 7 % len(PLACES)] for n in numbers]
     curves = np.linspace(0, 1, 96)
     vectors = [
-        np.sin(curves * (4 + HUES[p[2]] / 20) + n % 7) * np.exp(-curves * (n % 3 + n % 31 / 40)) for n, p in zip(numbers, chosen, strict=True)
+        np.sin(curves * (4 + HUES[p[2]] / 20) + n % 7) * np.exp(-curves * (n % 3 + n % 31 / 40))
+        for n, p in zip(numbers, chosen, strict=True)
     ]
     flat = pa.array(np.concatenate(vectors).astype(np.float32))
     return pa.table(
@@ -98,12 +146,30 @@ def gallery_rows(count: int, first: int = 0) -> pa.Table:
             "country": [p[1] for p in chosen],
             "kind": [p[2] for p in chosen],
             "caption": [p[3] for p in chosen],
-            "rating": pa.array([None if n % 11 == 5 else round(3 + (n * 37 % 20) / 10, 1) for n in numbers], pa.float32()),
+            "rating": pa.array(
+                [None if n % 11 == 5 else round(3 + (n * 37 % 20) / 10, 1) for n in numbers],
+                pa.float32(),
+            ),
             "embedding": pa.FixedSizeListArray.from_arrays(flat, 96),
             "sound": [wav(0.4, 220 + 40 * (n % 8)) if n % 2 == 0 else None for n in numbers],
-            "tags": [[p[2], p[1].lower(), f"album-{n % 4}"] for n, p in zip(numbers, chosen, strict=True)],
-            "camera": [{"iso": 100 << n % 5, "lens": f"{24 + n % 4 * 12} mm", "exposure": {"f": 2.8, "s": 0.01}} for n in numbers],
-            "taken": pa.array([datetime(2026, 1 + n % 9, 1 + n % 27, 6 + n % 12, 30, tzinfo=UTC) for n in numbers], pa.timestamp("us", "UTC")),
+            "tags": [
+                [p[2], p[1].lower(), f"album-{n % 4}"] for n, p in zip(numbers, chosen, strict=True)
+            ],
+            "camera": [
+                {
+                    "iso": 100 << n % 5,
+                    "lens": f"{24 + n % 4 * 12} mm",
+                    "exposure": {"f": 2.8, "s": 0.01},
+                }
+                for n in numbers
+            ],
+            "taken": pa.array(
+                [
+                    datetime(2026, 1 + n % 9, 1 + n % 27, 6 + n % 12, 30, tzinfo=UTC)
+                    for n in numbers
+                ],
+                pa.timestamp("us", "UTC"),
+            ),
         }
     )
 
@@ -112,7 +178,11 @@ def gallery(path: str, rows: int = 480) -> LanceDataset:
     """Write a table with a history: appends, an update, a deletion, a new column, indices."""
     part = rows // 8
     ds = pennon.write_dataset(
-        gallery_rows(part * 2), path, max_rows_per_file=part, data_storage_version="2.2", enable_stable_row_ids=True
+        gallery_rows(part * 2),
+        path,
+        max_rows_per_file=part,
+        data_storage_version="2.2",
+        enable_stable_row_ids=True,
     )
     for first in range(part * 2, part * 6, part):
         ds.insert(gallery_rows(part, first))
@@ -122,7 +192,11 @@ def gallery(path: str, rows: int = 480) -> LanceDataset:
     ds.create_scalar_index("caption", "INVERTED")
     ds.create_scalar_index("id", "BTREE")
     for first in range(part * 6, part * 8, part):
-        ds.insert(gallery_rows(part, first).append_column("title", pa.array([f"photo {n}" for n in range(part)])))
+        ds.insert(
+            gallery_rows(part, first).append_column(
+                "title", pa.array([f"photo {n}" for n in range(part)])
+            )
+        )
     ds.create_index("embedding", "IVF_FLAT", num_partitions=4)
     ds.tags.create("spring")
     return ds
@@ -147,7 +221,10 @@ def every_type(path: str, version: str = "2.2") -> LanceDataset:
         "fixed": pa.array([b"12345678", None], pa.binary(8)),
         "list": pa.array([[1, None, 3], None]),
         "nested": pa.array([[{"a": [1, 2], "b": "x"}], None]),
-        "struct": pa.array([{"a": 1, "b": None}, {"a": None, "b": None}], pa.struct({"a": pa.int32(), "b": pa.string()})),
+        "struct": pa.array(
+            [{"a": 1, "b": None}, {"a": None, "b": None}],
+            pa.struct({"a": pa.int32(), "b": pa.string()}),
+        ),
         "vector": pa.array([[1.0, float("inf"), -2.0], None], pa.list_(pa.float32(), 3)),
         "bytes_vector": pa.array([[1, 2], None], pa.list_(pa.uint8(), 2)),
         "svg": pa.array([b"<svg onload='alert(1)'><script>alert(2)</script></svg>", None]),
@@ -157,7 +234,10 @@ def every_type(path: str, version: str = "2.2") -> LanceDataset:
     if version == "2.2":
         columns["map"] = pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32()))
         columns["blob"] = pennon.blob_array([png(np.zeros((4, 5, 3), np.uint8)), None])
-        fields = [pennon.blob_field("blob") if k == "blob" else pa.field(k, v.type) for k, v in columns.items()]
+        fields = [
+            pennon.blob_field("blob") if k == "blob" else pa.field(k, v.type)
+            for k, v in columns.items()
+        ]
     rows = pa.table(list(columns.values()), pa.schema(fields)) if fields else pa.table(columns)
     return pennon.write_dataset(rows, path, data_storage_version=version)
 
@@ -166,12 +246,24 @@ def hostile(path: str) -> LanceDataset:
     """Write a table whose names, values, settings and filters hold markup, scripts and signs that turn text around."""
     rows = pa.table(
         {
-            SCRIPT: [SCRIPT, "</script><script>window.pwned = 3</script>", "--><svg/onload=window.pwned=4>"],
-            "javascript:alert(1)": ["javascript:window.pwned=5", "http://example.com/x.png", "data:text/html,<script>1</script>"],
+            SCRIPT: [
+                SCRIPT,
+                "</script><script>window.pwned = 3</script>",
+                "--><svg/onload=window.pwned=4>",
+            ],
+            "javascript:alert(1)": [
+                "javascript:window.pwned=5",
+                "http://example.com/x.png",
+                "data:text/html,<script>1</script>",
+            ],
             BIDI: [BIDI, CONTROL, "{{constructor.constructor('window.pwned=6')()}}"],
             "__proto__": ["constructor", "__proto__", "toString"],
             "svg": [b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.pwned=7'/>"] * 3,
-            "png": [b"\x89PNG\r\n\x1a\n" + b"\0" * 11 + b"\1" + b"\0" * 3 + b"\1" + b"\xff" * 60, b"GIF89a\1\0\1\0<script>pwned=8</script>", b"\xff\xd8\xff" + SCRIPT.encode()],
+            "png": [
+                b"\x89PNG\r\n\x1a\n" + b"\0" * 11 + b"\1" + b"\0" * 3 + b"\1" + b"\xff" * 60,
+                b"GIF89a\1\0\1\0<script>pwned=8</script>",
+                b"\xff\xd8\xff" + SCRIPT.encode(),
+            ],
             "nested": [[{SCRIPT: SCRIPT, "b": [BIDI]}]] * 3,
         }
     )
@@ -184,7 +276,9 @@ def hostile(path: str) -> LanceDataset:
 
 def many_fragments(path: Path, count: int) -> LanceDataset:
     """Write one data file, and commit it as ``count`` fragments, which all read it."""
-    ds = pennon.write_dataset(pa.table({"id": range(2000), "name": [f"n{n}" for n in range(2000)]}), str(path))
+    ds = pennon.write_dataset(
+        pa.table({"id": range(2000), "name": [f"n{n}" for n in range(2000)]}), str(path)
+    )
     one = ds.get_fragments()[0].metadata
     operation = pennon.LanceOperation.Append([replace(one, id=0) for _ in range(count - 1)])
     return LanceDataset.commit(str(path), operation, read_version=1)

@@ -37,7 +37,9 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with serving(tables.gallery(str(tmp_path_factory.mktemp("gallery") / "places.lance"))) as client:
+    with serving(
+        tables.gallery(str(tmp_path_factory.mktemp("gallery") / "places.lance"))
+    ) as client:
         yield client
 
 
@@ -64,7 +66,9 @@ def test_screenshots_of_the_four_parts(
         if part == "layout":
             browser.run("document.querySelectorAll('.modes a')[1].click()")
             browser.settled()
-            browser.run("document.querySelector('tbody tr:nth-child(3) td:nth-child(7) button').click()")
+            browser.run(
+                "document.querySelector('tbody tr:nth-child(3) td:nth-child(7) button').click()"
+            )
         if part == "versions":
             browser.run("document.querySelectorAll('button.line')[5].click()")
         browser.settled()
@@ -74,7 +78,9 @@ def test_screenshots_of_the_four_parts(
     assert outside(browser, places) == []
 
 
-def test_token_leaves_the_address_and_another_tab_without_it_sees_no_data(browser: Browser, places: Client) -> None:
+def test_token_leaves_the_address_and_another_tab_without_it_sees_no_data(
+    browser: Browser, places: Client
+) -> None:
     browser.open(places.server.link)
     assert browser.run("location.href") == f"http://{places.host}/#/"
     assert browser.run("document.cookie") == ""
@@ -85,21 +91,33 @@ def test_token_leaves_the_address_and_another_tab_without_it_sees_no_data(browse
     assert "places" not in browser.run("document.body.innerText")
 
 
-def test_filter_and_its_error_and_searches_by_words_and_by_vector(browser: Browser, places: Client) -> None:
+def test_filter_and_its_error_and_searches_by_words_and_by_vector(
+    browser: Browser, places: Client
+) -> None:
     browser.open(places.server.link)
     visit(browser, "data")
     browser.key("/")
     assert browser.run("document.activeElement.id") == "filter"
-    browser.run("document.activeElement.value = 'ratin > 4'; document.querySelector('form button').click()")
+    browser.run(
+        "document.activeElement.value = 'ratin > 4'; document.querySelector('form button').click()"
+    )
     browser.settled()
     assert "did you mean 'rating'" in browser.run("document.querySelector('.failure').textContent")
     browser.photo(SHOTS / "error.png")
-    browser.run("document.getElementById('filter').value = \"country = 'Chile'\"; document.querySelector('form button').click()")
+    browser.run(
+        "document.getElementById('filter').value = \"country = 'Chile'\"; document.querySelector('form button').click()"
+    )
     browser.wait_for("document.querySelectorAll('tbody tr').length > 3")
     browser.settled()
-    assert set(browser.run("[...document.querySelectorAll('tbody td:nth-child(4)')].map(each => each.textContent)")) == {"Chile"}
+    assert set(
+        browser.run(
+            "[...document.querySelectorAll('tbody td:nth-child(4)')].map(each => each.textContent)"
+        )
+    ) == {"Chile"}
     browser.run("document.querySelector('a.near').click()")
-    browser.wait_for("document.querySelector('th') && document.querySelector('th').textContent === 'distance'")
+    browser.wait_for(
+        "document.querySelector('th') && document.querySelector('th').textContent === 'distance'"
+    )
     visit(browser, "data?words=granite&column=caption")
     assert browser.run("document.querySelector('tbody tr').textContent").count("Lofoten") > 0
 
@@ -109,7 +127,9 @@ def test_values_open_in_windows_that_close(browser: Browser, places: Client) -> 
     visit(browser, "data")
     for kind in ("media", "vector", "nested", "sound"):
         browser.run(f"document.querySelector('button.{kind}').click()")
-        browser.wait_for("document.querySelector('dialog .value > *') && !document.querySelector('dialog .waiting')")
+        browser.wait_for(
+            "document.querySelector('dialog .value > *') && !document.querySelector('dialog .waiting')"
+        )
         browser.photo(SHOTS / f"value-{kind}.png")
         browser.run("document.querySelector('dialog header button').click()")
         browser.wait_for("!document.querySelector('dialog')")
@@ -128,7 +148,9 @@ def test_keys_lead_through_parts_pages_and_cells(browser: Browser, places: Clien
     browser.run("document.querySelector('table.grid button').focus()")
     browser.key("ArrowRight")
     browser.key("ArrowDown")
-    assert browser.run("document.activeElement.getAttribute('aria-label')").startswith("fragment 1, picture:")
+    assert browser.run("document.activeElement.getAttribute('aria-label')").startswith(
+        "fragment 1, picture:"
+    )
     assert browser.run("document.querySelectorAll('table.grid button[tabindex=\"0\"]').length") == 1
 
 
@@ -142,15 +164,28 @@ def test_table_of_every_type_has_no_cell_that_fails(browser: Browser, tmp_path: 
         assert browser.complaints == []
 
 
-def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(browser: Browser, hostile: Client, tmp_path: Path) -> None:
+def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(
+    browser: Browser, hostile: Client, tmp_path: Path
+) -> None:
     browser.open(hostile.server.link)
-    for number, part in enumerate((*PARTS, "data?filter=%3Cscript%3Ealert(1)%3C/script%3E", "%3Cimg%20src=x%20onerror=alert(1)%3E")):
+    for number, part in enumerate(
+        (
+            *PARTS,
+            "data?filter=%3Cscript%3Ealert(1)%3C/script%3E",
+            "%3Cimg%20src=x%20onerror=alert(1)%3E",
+        )
+    ):
         visit(browser, part)
         browser.run("for (const each of document.querySelectorAll('main button')) each.click()")
         browser.settled()
         browser.photo(SHOTS / f"hostile-{number}.png")
         assert browser.run("document.querySelectorAll('script').length") <= 1
-        assert browser.run("document.querySelectorAll('main [onerror], main [onload], main svg[onload], main iframe, main object').length") == 0
+        assert (
+            browser.run(
+                "document.querySelectorAll('main [onerror], main [onload], main svg[onload], main iframe, main object').length"
+            )
+            == 0
+        )
         browser.run("for (const each of document.querySelectorAll('dialog')) each.close()")
     assert browser.run("typeof window.pwned") == "undefined"
     assert browser.dialogs == []
@@ -158,9 +193,13 @@ def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(browser: Brow
     assert [each for each in browser.complaints if "400" not in each] == []
 
 
-def test_page_cannot_be_framed_nor_read_by_another_origin(browser: Browser, places: Client, tmp_path: Path) -> None:
+def test_page_cannot_be_framed_nor_read_by_another_origin(
+    browser: Browser, places: Client, tmp_path: Path
+) -> None:
     other = tmp_path / "other.html"
-    other.write_text(f"<iframe src='http://{places.host}/'></iframe><script src='http://{places.host}/main.js'></script>")
+    other.write_text(
+        f"<iframe src='http://{places.host}/'></iframe><script src='http://{places.host}/main.js'></script>"
+    )
     browser.open(other.as_uri(), settles=False)
     browser.wait_for("document.readyState === 'complete'")
     found = browser.run(
@@ -177,14 +216,18 @@ def test_first_paint_of_10_000_fragments(browser: Browser, tmp_path: Path) -> No
             browser.open(client.server.link)
             browser.open(f"http://{client.host}/#/{part}")
             browser.wait_for("performance.getEntriesByName('first-contentful-paint').length")
-            paint = browser.run("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            paint = browser.run(
+                "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            )
             print(f"{part}: first contentful paint after {paint:.0f} ms")
             browser.photo(SHOTS / f"many-{part}.png")
             assert browser.run("document.querySelectorAll('*').length") < 4_000
         assert browser.complaints == []
 
 
-def test_exported_file_shows_all_parts_and_asks_for_nothing(browser: Browser, places: Client, tmp_path: Path) -> None:
+def test_exported_file_shows_all_parts_and_asks_for_nothing(
+    browser: Browser, places: Client, tmp_path: Path
+) -> None:
     write_page(places.server.viewed.dataset, tmp_path / "out.html")
     for part in PARTS:
         browser.open((tmp_path / "out.html").as_uri() + "#/" + part)
@@ -197,7 +240,9 @@ def test_exported_file_shows_all_parts_and_asks_for_nothing(browser: Browser, pl
         browser.photo(SHOTS / f"file-{part}.png")
         assert browser.run("document.querySelectorAll('.failure').length") == 0
     assert browser.complaints == []
-    assert all(each.startswith(("file://", "blob:", "about:", "data:")) for each in browser.requests)
+    assert all(
+        each.startswith(("file://", "blob:", "about:", "data:")) for each in browser.requests
+    )
 
 
 def test_exported_file_of_a_hostile_table_runs_no_script(browser: Browser, tmp_path: Path) -> None:
@@ -208,7 +253,9 @@ def test_exported_file_of_a_hostile_table_runs_no_script(browser: Browser, tmp_p
     assert browser.run("typeof window.pwned") == "undefined"
     assert browser.dialogs == []
     assert browser.complaints == []
-    assert all(each.startswith(("file://", "blob:", "about:", "data:")) for each in browser.requests)
+    assert all(
+        each.startswith(("file://", "blob:", "about:", "data:")) for each in browser.requests
+    )
 
 
 def test_older_version_shows_a_link_to_the_newest(browser: Browser, tmp_path: Path) -> None:

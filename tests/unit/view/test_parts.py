@@ -20,9 +20,15 @@ from tests.unit.view.conftest import Client, serving
 def test_overview_has_the_facts_of_pennon_info(gallery: Client) -> None:
     table = gallery.load("/api/table")
     done = subprocess.run(
-        [sys.executable, "-m", "pennon.cli.main", "info", gallery.server.viewed.uri], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pennon.cli.main", "info", gallery.server.viewed.uri],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    shown = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in done.stdout.splitlines()}
+    shown = {
+        line.split("  ")[0].strip(): line.split("  ")[-1].strip()
+        for line in done.stdout.splitlines()
+    }
     for name, text in table["facts"]:
         assert shown[name] == text
 
@@ -31,7 +37,11 @@ def test_overview_names_columns_types_tags_and_searches(gallery: Client) -> None
     table = gallery.load("/api/table")
     columns = {each["name"]: each for each in table["columns"]}
     assert columns["embedding"]["search"] == "vector"
-    assert (columns["caption"]["search"], columns["caption"]["indexed"], columns["place"]["indexed"]) == ("text", True, False)
+    assert (
+        columns["caption"]["search"],
+        columns["caption"]["indexed"],
+        columns["place"]["indexed"],
+    ) == ("text", True, False)
     assert table["tags"] == ["spring"]
     assert table["version"] == table["newest"]
 
@@ -53,7 +63,9 @@ def test_bytes_of_columns_are_those_of_data_stats(gallery: Client) -> None:
 
 
 def test_bytes_of_columns_of_version_0_1_are_those_of_its_pages(tmp_path: Path) -> None:
-    ds = pennon.write_dataset(pa.table({"id": range(1000)}), tmp_path / "t", data_storage_version="0.1")
+    ds = pennon.write_dataset(
+        pa.table({"id": range(1000)}), tmp_path / "t", data_storage_version="0.1"
+    )
     with serving(ds) as client:
         assert client.load("/api/columns")["columns"][0]["bytes"] == 8000
 
@@ -88,7 +100,11 @@ def test_rows_found_by_words_have_scores_of_the_scan(gallery: Client) -> None:
 def test_rows_nearest_to_a_row_begin_with_it_and_pass_the_filter(gallery: Client) -> None:
     row = gallery.load("/api/rows", filter="id = 3", limit=1)["addresses"][0]
     found = gallery.load("/api/rows", near=row, column="embedding", limit=3)
-    assert (found["addresses"][0], found["scores"][0], found["score_name"]) == (row, "0", "distance")
+    assert (found["addresses"][0], found["scores"][0], found["score_name"]) == (
+        row,
+        "0",
+        "distance",
+    )
     next_page = gallery.load("/api/rows", near=row, column="embedding", limit=3, offset=3)
     assert not set(found["addresses"]) & set(next_page["addresses"])
     some = gallery.load("/api/rows", near=row, column="embedding", filter="country <> 'Chile'")
@@ -99,9 +115,15 @@ def test_columns_of_a_wide_table_come_in_parts(tmp_path: Path) -> None:
     ds = pennon.write_dataset(pa.table({f"c{n}": [n] for n in range(150)}), tmp_path / "t")
     with serving(ds) as client:
         assert len(client.load("/api/rows")["columns"]) == 60
-        assert client.load("/api/rows", first_column=120)["columns"] == [f"c{n}" for n in range(120, 150)]
+        assert client.load("/api/rows", first_column=120)["columns"] == [
+            f"c{n}" for n in range(120, 150)
+        ]
         grid = client.load("/api/grid", first_column=40)
-        assert (grid["columns"][0]["name"], len(grid["columns"]), grid["column_count"]) == ("c40", 40, 150)
+        assert (grid["columns"][0]["name"], len(grid["columns"]), grid["column_count"]) == (
+            "c40",
+            40,
+            150,
+        )
 
 
 def test_grid_has_bytes_pages_and_encodings_of_fragments_and_columns(gallery: Client) -> None:
@@ -111,7 +133,12 @@ def test_grid_has_bytes_pages_and_encodings_of_fragments_and_columns(gallery: Cl
     assert first["embedding"]["encoding"] == "full-zip FixedSizeList"
     assert first["id"]["pages"] == 1
     pages = gallery.load("/api/pages", fragment=grid["fragments"][0]["id"], column="camera")
-    assert [part["name"] for part in pages["parts"]] == ["camera.iso", "camera.lens", "camera.exposure.f", "camera.exposure.s"]
+    assert [part["name"] for part in pages["parts"]] == [
+        "camera.iso",
+        "camera.lens",
+        "camera.exposure.f",
+        "camera.exposure.s",
+    ]
     page = pages["parts"][0]["pages"][0]
     assert page["layout"] == "mini-block"
     assert page["bytes"] == sum(part["bytes"] for part in page["parts"])
@@ -140,7 +167,15 @@ def test_grid_names_a_damaged_file_in_its_cells_alone(tmp_path: Path) -> None:
 
 def test_table_of_10_000_fragments_is_shown_in_parts(tmp_path: Path) -> None:
     with serving(tables.many_fragments(tmp_path / "t", 10_000)) as client:
-        for path in ("/api/table", "/api/columns", "/api/health", "/api/strip", "/api/grid", "/api/rows", "/api/versions"):
+        for path in (
+            "/api/table",
+            "/api/columns",
+            "/api/health",
+            "/api/strip",
+            "/api/grid",
+            "/api/rows",
+            "/api/versions",
+        ):
             start = time.perf_counter()
             client.load(path)
             print(f"{path}: {(time.perf_counter() - start) * 1000:.0f} ms")
@@ -162,11 +197,17 @@ def test_versions_say_what_each_did_newest_first(gallery: Client) -> None:
     assert deleted["rows_change"].startswith("-")
 
 
-def test_versions_come_in_pages_whose_first_line_is_compared_with_the_page_before(gallery: Client) -> None:
+def test_versions_come_in_pages_whose_first_line_is_compared_with_the_page_before(
+    gallery: Client,
+) -> None:
     every = gallery.load("/api/versions", limit=50)["versions"]
     found, last = [], 0
     while True:
-        page = gallery.load("/api/versions", limit=4, last=last) if last else gallery.load("/api/versions", limit=4)
+        page = (
+            gallery.load("/api/versions", limit=4, last=last)
+            if last
+            else gallery.load("/api/versions", limit=4)
+        )
         found += page["versions"]
         last = page["next"]
         if not last:
@@ -197,7 +238,9 @@ def test_difference_names_rows_files_columns_and_indices(gallery: Client) -> Non
 
 
 def test_changed_rows_are_those_of_the_change_feed(gallery: Client) -> None:
-    at = {each["did"]: each["version"] for each in gallery.load("/api/versions", limit=50)["versions"]}
+    at = {
+        each["did"]: each["version"] for each in gallery.load("/api/versions", limit=50)["versions"]
+    }
     found = gallery.load("/api/changed", before=at["delete"] - 1, after=at["delete"])
     assert found["columns"][:3] == ["change", "version", "id"]
     assert {row[0]["text"] for row in found["rows"]} == {"delete"}
@@ -207,13 +250,29 @@ def test_changed_rows_are_those_of_the_change_feed(gallery: Client) -> None:
 def test_no_request_changes_the_table(gallery: Client) -> None:
     folder = Path(gallery.server.viewed.uri)
     before = sorted((each, each.stat().st_mtime_ns) for each in folder.rglob("*"))
-    for path in ("/api/table", "/api/columns", "/api/health", "/api/rows", "/api/strip", "/api/grid", "/api/versions"):
+    for path in (
+        "/api/table",
+        "/api/columns",
+        "/api/health",
+        "/api/rows",
+        "/api/strip",
+        "/api/grid",
+        "/api/versions",
+    ):
         gallery.load(path)
     assert sorted((each, each.stat().st_mtime_ns) for each in folder.rglob("*")) == before
 
 
 def test_hostile_names_and_values_are_escaped_in_every_answer(hostile: Client) -> None:
-    for path in ("/api/table", "/api/columns", "/api/health", "/api/rows", "/api/strip", "/api/grid", "/api/versions"):
+    for path in (
+        "/api/table",
+        "/api/columns",
+        "/api/health",
+        "/api/rows",
+        "/api/strip",
+        "/api/grid",
+        "/api/versions",
+    ):
         status, headers, body = hostile.ask(path)
         assert (status, headers["Content-Type"]) == (200, "application/json")
         assert all(32 <= each < 127 for each in body)

@@ -23,7 +23,11 @@ def test_files_of_the_page_need_no_token_and_hold_a_strict_policy(
     gallery: Client, path: str, kind: str
 ) -> None:
     status, headers, body = gallery.ask(path, headers={"X-Pennon-Token": None})
-    assert (status, headers["Content-Type"], int(headers["Content-Length"])) == (200, kind, len(body))
+    assert (status, headers["Content-Type"], int(headers["Content-Length"])) == (
+        200,
+        kind,
+        len(body),
+    )
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     assert "unsafe" not in policy
@@ -39,10 +43,14 @@ def test_index_holds_no_inline_script_nor_style(gallery: Client) -> None:
     text = body.decode()
     assert "<style" not in text
     assert "style=" not in text
-    assert text.count("<script") == text.count('<script type="module" src="/main.js"></script>') == 1
+    assert (
+        text.count("<script") == text.count('<script type="module" src="/main.js"></script>') == 1
+    )
 
 
-@pytest.mark.parametrize("path", ["/api/table", "/api/rows", "/api/media?column=picture&row=0", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/api/table", "/api/rows", "/api/media?column=picture&row=0", "/nowhere"]
+)
 @pytest.mark.parametrize("token", [None, "", "wrong", "Ä"])
 def test_data_without_the_token_are_refused(gallery: Client, path: str, token: str | None) -> None:
     given = None if token is None else token.encode().decode("latin-1")
@@ -52,7 +60,9 @@ def test_data_without_the_token_are_refused(gallery: Client, path: str, token: s
     assert headers["Connection"] == "close"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "", None])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1", "127.0.0.1:1", "", None]
+)
 def test_other_hosts_are_refused_also_for_files(gallery: Client, host: str | None) -> None:
     assert gallery.ask("/api/table", headers={"Host": host})[0] == 403
     assert gallery.ask("/", headers={"Host": host})[0] == 403
@@ -63,9 +73,13 @@ def test_localhost_is_a_host_of_the_page(gallery: Client) -> None:
     assert gallery.ask("/api/table", headers={"Host": host})[0] == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://{host}", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://{host}", "http://127.0.0.1:1"]
+)
 def test_other_origins_are_refused_and_no_answer_allows_one(gallery: Client, origin: str) -> None:
-    status, headers, _ = gallery.ask("/api/table", headers={"Origin": origin.format(host=gallery.host)})
+    status, headers, _ = gallery.ask(
+        "/api/table", headers={"Origin": origin.format(host=gallery.host)}
+    )
     assert status == 403
     assert not any(name.lower().startswith("access-control") for name in headers)
 
@@ -77,7 +91,9 @@ def test_own_origin_is_let_through_and_cross_site_fetches_are_refused(gallery: C
         assert gallery.ask("/api/table", headers={"Sec-Fetch-Site": site})[0] == 403
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND"])
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND"]
+)
 def test_methods_other_than_get_are_refused(gallery: Client, method: str) -> None:
     status, headers, _ = gallery.ask("/api/table", method)
     assert (status, headers["Allow"]) == (405, "GET")
@@ -89,7 +105,7 @@ def test_methods_other_than_get_are_refused(gallery: Client, method: str) -> Non
      "/..%5cserver.py", "/api/../main.py", "/\x7f", "http://evil.example/main.js/x", "/main.js%00", "/api/table/"],
 )  # fmt: skip
 def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, path: str) -> None:
-    with socket.create_connection(gallery.host.split(":"), timeout=60) as connection:
+    with socket.create_connection(gallery.server.server_address[:2], timeout=60) as connection:
         lines = f"GET {path} HTTP/1.1\r\nHost: {gallery.host}\r\nX-Pennon-Token: {gallery.server.guard.token}\r\nConnection: close\r\n\r\n"
         connection.sendall(lines.encode())
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -97,9 +113,19 @@ def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, pa
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": "there is no such address"}
 
 
-@pytest.mark.parametrize("line", ["\x16\x03\x01\x02", "GET / HTTP/9.9\r\n\r\n", "GET\r\n\r\n", "GET /" + "a" * 70_000 + "\r\n\r\n"])
-def test_bytes_that_are_no_request_get_a_short_error_and_the_server_stays(gallery: Client, line: str) -> None:
-    with socket.create_connection(gallery.host.split(":"), timeout=60) as connection:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\x16\x03\x01\x02",
+        "GET / HTTP/9.9\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /" + "a" * 70_000 + "\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_request_get_a_short_error_and_the_server_stays(
+    gallery: Client, line: str
+) -> None:
+    with socket.create_connection(gallery.server.server_address[:2], timeout=60) as connection:
         connection.sendall(line.encode("latin-1"))
         connection.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))

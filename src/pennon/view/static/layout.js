@@ -26,7 +26,7 @@ function strip(found, state, first) {
     return {value: each.bytes, label: each.text, on: found.fragments > STEP && each.first < first + STEP && end > first,
       href: isFile ? "/layout" : state.link("layout", {first: each.first || "", column: ""})};
   }), 64, "bytes of fragments"),
-  h("p", {class: "quiet between"}, h("span", {}, "bytes of each fragment, in the order of a scan"), h("span", {}, found.fragments.toLocaleString("en") + " fragments"))];
+  h("p", {class: "quiet between"}, h("span", {}, "bytes of each fragment, in the order of a scan"), h("span", {}, found.fragments.toLocaleString("en") + (found.fragments === 1 ? " fragment" : " fragments")))];
 }
 
 function grid(found, table, state, mode, detail) {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import FieldId
+from pennon.core.units import MIB, FieldId
 from pennon.encoding.read_protocol import run
 from pennon.file.container.file import DataFile
 from pennon.file.container.opened_file import OpenedFile
@@ -19,6 +19,9 @@ from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment
 MAX_PAGES: Final = 400
 """So many pages of a column of a fragment are explained."""
 
+LARGE_PAGE: Final = 16 * MIB
+"""The pages of a column are told apart where one has more bytes."""
+_OFFSET: Final = (1 << 32) - 1
 _LARGEST: Final[Key[int]] = Key("largest page")
 
 
@@ -107,6 +110,33 @@ def label(report: PageReport) -> str:
     if report.encodings and report.encodings[0][0] == "unreadable:":
         return "unreadable"
     return f"{report.layout} {words}".strip()
+
+
+def value_bound(snapshot: Snapshot, field: Field, address: int) -> int:
+    """Return the bytes that the stored value of a row cannot exceed, 0 if nothing is known.
+
+    They are those of its page.  Where the column is nested, and rows are not items of pages, they are those of the largest
+    page of the fragment.
+    """
+    largest = largest_page(snapshot, field, address >> 32)
+    fragment = snapshot.manifest.fragment(address >> 32)
+    if field.children or largest <= LARGE_PAGE or fragment is None:
+        return largest
+    for part in parts_of(field, fragment):
+        file = snapshot.open_file(part.file).data
+        if isinstance(file, DataFile) and part.index < file.num_columns:
+            return _page_bytes_at(file, part.index, address & _OFFSET) or largest
+    return largest
+
+
+def _page_bytes_at(file: DataFile, index: int, row: int) -> int:
+    """Return the bytes of the page that has a row of a column without children; 0 if none has it."""
+    (column,) = run(file.read_columns([index]), file.source.read)
+    for page in column.pages:
+        if row < page.rows:
+            return sum(buffer.size_bytes for buffer in page.buffers)
+        row -= page.rows
+    return 0
 
 
 def largest_page(snapshot: Snapshot, field: Field, fragment_id: int) -> int:

@@ -31,7 +31,7 @@ from pennon.table.storage_version import storage_version
 from pennon.view import cells
 from pennon.view.asked import Asked
 from pennon.view.cells import Json
-from pennon.view.column_pages import largest_page
+from pennon.view.column_pages import largest_page, value_bound
 from pennon.view.media import HEAD_BYTES, Media, sniff
 
 MAX_ROWS: Final = 100
@@ -139,8 +139,9 @@ def _column_cells(snapshot: Snapshot, field: Field, addresses: list[int]) -> lis
         inside = [each for each in addresses if each >> 32 == fragment]
         largest = largest_page(snapshot, field, fragment)
         if largest > AT_ONCE_BYTES and _may_be_large(field):
-            found.update((each, cells.large(largest)) for each in inside)
-            continue
+            bounds = {each: value_bound(snapshot, field, each) for each in inside}
+            found.update((k, cells.large(v)) for k, v in bounds.items() if v > AT_ONCE_BYTES)
+            inside = [each for each in inside if each not in found]
         some = max(1, min(len(inside), AT_ONCE_BYTES // 8 // max(largest, 1)))
         for start in range(0, len(inside), some):
             part = inside[start : start + some]
@@ -217,9 +218,9 @@ def read_cell(dataset: LanceDataset, asked: Asked) -> Json:
     field, address = _place(snapshot, asked)
     if is_described(snapshot, field):
         return _blob_cells(snapshot, field, [address])[0]
-    largest = largest_page(snapshot, field, address >> 32)
-    if largest > AT_ONCE_BYTES and _may_be_large(field):
-        return cells.large(largest)
+    bound = value_bound(snapshot, field, address)
+    if bound > AT_ONCE_BYTES and _may_be_large(field):
+        return cells.large(bound)
     return cells.full_cell(_one(snapshot, field, address))
 
 
@@ -232,9 +233,9 @@ def read_media(dataset: LanceDataset, asked: Asked) -> tuple[Media, bytes]:
     field, address = _place(snapshot, asked)
     data = _blob_bytes(snapshot, field, address) if is_described(snapshot, field) else None
     if data is None:
-        largest = largest_page(snapshot, field, address >> 32)
-        if largest > AT_ONCE_BYTES:
-            message = f"the value may be as large as {largest:,} bytes, and is not read"
+        bound = value_bound(snapshot, field, address)
+        if bound > AT_ONCE_BYTES:
+            message = f"the value may be as large as {bound:,} bytes, and is not read"
             raise ArgumentError(message)
         value = cells.plain(_one(snapshot, field, address))
         data = value.as_buffer().to_pybytes() if isinstance(value, pa.BinaryScalar) else b""

@@ -201,14 +201,15 @@ def test_values_that_may_be_very_large_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(1)
-    table = pa.table({"id": [1, 2], "big": [random.bytes(3 << 20), random.bytes(3 << 20)]})
-    ds = pennon.write_dataset(table, tmp_path / "t")
+    table = pa.table({"id": [1, 2, 3], "big": [random.bytes(20 << 20), random.bytes(20 << 20), b"x"]})
+    ds = pennon.write_dataset(table, tmp_path / "t", data_storage_version="2.0")
     monkeypatch.setattr(rows, "AT_ONCE_BYTES", 1 << 20)
     with serving(ds) as client:
-        found = client.load("/api/rows")["rows"][0]
-        assert found[0] == {"kind": "number", "text": "1"}
-        assert found[1]["kind"] == "large"
+        found = client.load("/api/rows")["rows"]
+        assert found[0][0] == {"kind": "number", "text": "1"}
+        assert (found[0][1]["kind"], found[1][1]["kind"]) == ("large", "large")
         assert client.load("/api/cell", column="big", row=0)["kind"] == "large"
+        assert found[2][1] == {"kind": "bytes", "text": "78", "size": "1 bytes"}
         assert "not read" in client.error("/api/media", column="big", row=0)[1]
 
 

@@ -56,12 +56,14 @@ class ViewedTable:
         return found
 
     def newest(self) -> int:
-        """Return the number of the newest version, as it was `NEWEST_SECONDS` ago at the earliest."""
+        """Return the number of the newest version, as it was `NEWEST_SECONDS` ago or later; longer ago where it takes long to find."""
         known, until = self._newest
         if time.monotonic() < until:
             return known
+        start = time.monotonic()
         newest = int(latest_version(self.dataset.snapshot.store))
-        self._newest = newest, time.monotonic() + NEWEST_SECONDS
+        took = time.monotonic() - start  # seconds, where a folder has a million versions
+        self._newest = newest, start + max(NEWEST_SECONDS, 20 * took)
         return newest
 
     def locations(self) -> list[ManifestLocation]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,9 +38,11 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with serving(
-        tables.gallery(str(tmp_path_factory.mktemp("gallery") / "places.lance"))
-    ) as client:
+    """The page of a table of pictures, whose place is shown without the folder of the test."""
+    with (
+        chdir(tmp_path_factory.mktemp("gallery")),
+        serving(tables.gallery("places.lance")) as client,
+    ):
         yield client
 
 

@@ -105,7 +105,9 @@ def test_methods_other_than_get_are_refused(gallery: Client, method: str) -> Non
      "/..%5cserver.py", "/api/../main.py", "/\x7f", "http://evil.example/main.js/x", "/main.js%00", "/api/table/"],
 )  # fmt: skip
 def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, path: str) -> None:
-    with socket.create_connection(("127.0.0.1", gallery.server.guard.port), timeout=60) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", gallery.server.guard.port), timeout=60
+    ) as connection:
         lines = f"GET {path} HTTP/1.1\r\nHost: {gallery.host}\r\nX-Pennon-Token: {gallery.server.guard.token}\r\nConnection: close\r\n\r\n"
         connection.sendall(lines.encode())
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -125,7 +127,9 @@ def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, pa
 def test_bytes_that_are_no_request_get_a_short_error_and_the_server_stays(
     gallery: Client, line: str
 ) -> None:
-    with socket.create_connection(("127.0.0.1", gallery.server.guard.port), timeout=60) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", gallery.server.guard.port), timeout=60
+    ) as connection:
         connection.sendall(line.encode("latin-1"))
         connection.shutdown(socket.SHUT_WR)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))

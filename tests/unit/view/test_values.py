@@ -201,7 +201,9 @@ def test_values_that_may_be_very_large_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(1)
-    table = pa.table({"id": [1, 2, 3], "big": [random.bytes(20 << 20), random.bytes(20 << 20), b"x"]})
+    table = pa.table(
+        {"id": [1, 2, 3], "big": [random.bytes(20 << 20), random.bytes(20 << 20), b"x"]}
+    )
     ds = pennon.write_dataset(table, tmp_path / "t", data_storage_version="2.0")
     monkeypatch.setattr(rows, "AT_ONCE_BYTES", 1 << 20)
     with serving(ds) as client:

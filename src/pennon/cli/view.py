@@ -9,6 +9,8 @@ import click
 
 from pennon.cli.arguments import at, parse_pairs, storage_option, uri
 from pennon.cli.show import say
+from pennon.dataset.open import dataset
+from pennon.display.cells import size
 
 
 @click.command
@@ -36,26 +38,11 @@ def view(
 
     A server on 127.0.0.1 shows the page until Ctrl-C ends it; it only reads.
     """
-    from pennon.dataset.open import dataset
-    from pennon.display.cells import size
+    from pennon.view import run  # saves the server and indices where --help is asked for
 
     table = dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)
     if html is not None:
-        from pennon.view.export import write_page
-
-        say(f"{size(write_page(table, html))} written to {html}")
-        return
-    from pennon.view.opened import ViewedTable
-    from pennon.view.server import PageServer
-
-    with PageServer(ViewedTable(table), port) as server:
-        say(server.link)
-        say("Ctrl-C ends it.", err=True)
-        if opens:
-            import webbrowser
-
-            webbrowser.open(server.link)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            say("ended", err=True)
+        say(f"{size(run.write(table, html))} written to {html}")
+    else:
+        say("Ctrl-C ends the page.", err=True)
+        run.serve(table, port, say, opens=opens)

@@ -187,7 +187,7 @@ def is_described(snapshot: Snapshot, field: Field) -> bool:
 
 
 def _blob_cells(snapshot: Snapshot, field: Field, addresses: list[int]) -> list[Json]:
-    """Return cells of blobs, of which only the first bytes are read."""
+    """Return cells of blobs; only their first bytes are read."""
     try:
         found = _blobs(snapshot, field, addresses)
         filled = [each for each in found if each is not None]

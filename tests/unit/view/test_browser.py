@@ -167,7 +167,7 @@ def test_table_of_every_type_has_no_cell_that_fails(browser: Browser, tmp_path: 
         assert browser.complaints == []
 
 
-def test_hostile_table_runs_no_script_and_asks_for_nothing_outside(
+def test_hostile_table_runs_no_script_and_loads_no_address_outside(
     browser: Browser, hostile: Client, tmp_path: Path
 ) -> None:
     browser.open(hostile.server.link)
@@ -228,7 +228,7 @@ def test_first_paint_of_10_000_fragments(browser: Browser, tmp_path: Path) -> No
         assert browser.complaints == []
 
 
-def test_exported_file_shows_all_parts_and_asks_for_nothing(
+def test_exported_file_shows_all_parts_and_loads_no_address(
     browser: Browser, places: Client, tmp_path: Path
 ) -> None:
     write_page(places.server.viewed.dataset, tmp_path / "out.html")

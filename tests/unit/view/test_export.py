@@ -34,7 +34,7 @@ def test_view_html_writes_one_file_with_the_parts_of_the_page(
     }  # fmt: skip
 
 
-def test_policy_of_the_file_holds_the_hashes_of_its_script_and_style_and_loads_nothing(
+def test_policy_of_the_file_has_hashes_of_script_and_style_and_no_address(
     gallery: Client,
 ) -> None:
     text = page(gallery.server.viewed.dataset)

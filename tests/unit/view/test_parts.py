@@ -70,7 +70,7 @@ def test_bytes_of_columns_of_version_0_1_are_those_of_its_pages(tmp_path: Path) 
         assert client.load("/api/columns")["columns"][0]["bytes"] == 8000
 
 
-def test_warnings_name_small_files_deleted_rows_and_what_helps(gallery: Client) -> None:
+def test_warnings_name_small_files_deleted_rows_and_a_command(gallery: Client) -> None:
     found = gallery.load("/api/health")
     advice = {each["advice"] for each in found["warnings"]}
     assert advice == {"pennon compact TABLE", "dataset.optimize.optimize_indices()"}
@@ -154,7 +154,7 @@ def test_grid_leaves_out_columns_that_a_fragment_has_not(tmp_path: Path) -> None
     assert cells[1][1]["pages"] == 1
 
 
-def test_grid_names_a_damaged_file_in_its_cells_alone(tmp_path: Path) -> None:
+def test_grid_names_a_damaged_file_only_in_its_cells(tmp_path: Path) -> None:
     ds = pennon.write_dataset(pa.table({"id": [1, 2]}), tmp_path / "t", max_rows_per_file=1)
     file = Path(tmp_path / "t" / "data" / ds.get_fragments()[1].data_files()[0].path)
     file.write_bytes(b"x" * file.stat().st_size)
@@ -187,7 +187,7 @@ def test_table_of_10_000_fragments_is_shown_in_parts(tmp_path: Path) -> None:
         assert "of 10,000 fragments" in client.load("/api/columns")["note"]
 
 
-def test_versions_say_what_each_did_newest_first(gallery: Client) -> None:
+def test_versions_have_their_operations_newest_first(gallery: Client) -> None:
     found = gallery.load("/api/versions")["versions"]
     did = [each["did"] for each in reversed(found)]
     assert did[:2] == ["overwrite", "append"]
@@ -197,7 +197,7 @@ def test_versions_say_what_each_did_newest_first(gallery: Client) -> None:
     assert deleted["rows_change"].startswith("-")
 
 
-def test_versions_come_in_pages_whose_first_line_is_compared_with_the_page_before(
+def test_versions_in_pages_have_the_changes_of_one_long_list(
     gallery: Client,
 ) -> None:
     every = gallery.load("/api/versions", limit=50)["versions"]

@@ -104,7 +104,7 @@ def test_methods_other_than_get_are_refused(gallery: Client, method: str) -> Non
     ["/../../etc/passwd", "/static/main.js", "/main.js/../../server.py", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd",
      "/..%5cserver.py", "/api/../main.py", "/\x7f", "http://evil.example/main.js/x", "/main.js%00", "/api/table/"],
 )  # fmt: skip
-def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, path: str) -> None:
+def test_paths_outside_the_list_of_addresses_are_not_found(gallery: Client, path: str) -> None:
     with socket.create_connection(
         ("127.0.0.1", gallery.server.guard.port), timeout=60
     ) as connection:
@@ -124,7 +124,7 @@ def test_paths_that_are_no_address_of_the_page_are_not_found(gallery: Client, pa
         "GET /" + "a" * 70_000 + "\r\n\r\n",
     ],
 )
-def test_bytes_that_are_no_request_get_a_short_error_and_the_server_stays(
+def test_malformed_requests_get_a_short_error_and_the_server_stays(
     gallery: Client, line: str
 ) -> None:
     with socket.create_connection(
@@ -157,7 +157,7 @@ def test_bytes_that_are_no_request_get_a_short_error_and_the_server_stays(
         ("/api/difference", {"before": 1, "after": 77}, 404, "version 77"),
     ],
 )  # fmt: skip
-def test_requests_with_wrong_parameters_get_an_error_that_says_which(
+def test_requests_with_wrong_parameters_get_an_error_that_names_them(
     gallery: Client, path: str, values: dict[str, object], status: int, words: str
 ) -> None:
     found = gallery.error(path, **values)
@@ -172,5 +172,5 @@ def test_two_servers_have_two_tokens_and_none_is_in_a_repr(gallery: Client) -> N
     assert gallery.server.link == f"http://{gallery.host}/#token={token}"
 
 
-def test_server_listens_on_loopback_alone(gallery: Client) -> None:
+def test_server_listens_on_loopback_only(gallery: Client) -> None:
     assert gallery.server.socket.getsockname()[0] == "127.0.0.1"

@@ -103,7 +103,7 @@ def test_cell_of_a_value(value: pa.Scalar, expected: dict[str, object]) -> None:
     assert cell(value) == expected
 
 
-def test_text_that_is_no_utf_8_is_escaped() -> None:
+def test_text_of_invalid_utf_8_is_escaped() -> None:
     broken = pa.StringArray.from_buffers(
         1, pa.py_buffer(np.array([0, 3], np.int32)), pa.py_buffer(b"a\xffb")
     )
@@ -174,7 +174,7 @@ def test_rows_of_every_type_are_shown_in_every_file_version(tmp_path: Path, vers
             assert client.load("/api/pages", fragment=0, column=column)["parts"]
 
 
-def test_media_have_their_sniffed_type_and_a_policy_that_allows_nothing(gallery: Client) -> None:
+def test_media_have_their_sniffed_type_and_a_closed_policy(gallery: Client) -> None:
     found = gallery.load("/api/rows", limit=1)
     status, headers, body = gallery.ask(f"/api/media?column=picture&row={found['addresses'][0]}")
     assert (status, headers["Content-Type"]) == (200, "image/png")

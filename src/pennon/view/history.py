@@ -52,7 +52,6 @@ def read_versions(viewed: ViewedTable, asked: Asked) -> Json:
     most = asked.number("limit", 25, MAX_VERSIONS)
     until = [each for each in every if each.version <= last]
     page, before = until[-most:], until[: len(until) - most][-1:]
-    store = viewed.dataset.snapshot.store
     lines = map_all(
         lambda each: _line(viewed, each), [*before, *page], viewed.dataset.snapshot.pool_spec
     )
@@ -65,7 +64,6 @@ def read_versions(viewed: ViewedTable, asked: Asked) -> Json:
         "newest": every[-1].version if every else 0,
         "next": before[0].version if before else 0,
         "versions": [*reversed(shown_lines)],
-        "uri": printable(store.uri),
     }
 
 
@@ -91,7 +89,7 @@ def _read_line(dataset: LanceDataset, location: ManifestLocation) -> Json:
     did, detail = _did(dataset, manifest)
     return {
         "version": location.version,
-        "time": f"{summary.timestamp:%Y-%m-%d %H:%M:%S}",
+        "time": f"{summary.timestamp.astimezone():%Y-%m-%d %H:%M:%S}",
         "did": did,
         "detail": detail,
         "rows": rows,

@@ -60,7 +60,7 @@ def read_table(viewed: ViewedTable, version: int) -> Json:
         "name": printable(dataset.uri.rstrip("/").rpartition("/")[2] or dataset.uri),
         "version": int(dataset.version),
         "newest": newest,
-        "time": f"{manifest.timestamp:%Y-%m-%d %H:%M:%S} UTC",
+        "time": f"{manifest.timestamp.astimezone():%Y-%m-%d %H:%M:%S %Z}",
         "branch": printable(manifest.branch or ""),
         "facts": [[name, printable(text)] for name, text in facts(dataset, newest).items()],
         "rows": dataset.count_rows(),

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
+import pyarrow as pa
 import pytest
 
+import pennon
 from tests.unit.view.conftest import Client
 
 
@@ -174,3 +182,28 @@ def test_two_servers_have_two_tokens_and_none_is_in_a_repr(gallery: Client) -> N
 
 def test_server_listens_on_loopback_only(gallery: Client) -> None:
     assert gallery.server.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_view_command_prints_a_link_serves_and_ends_at_an_interrupt(tmp_path: Path) -> None:
+    pennon.write_dataset(pa.table({"id": [1]}), tmp_path / "t")
+    words = [sys.executable, "-m", "pennon.cli.main", "view", str(tmp_path / "t")]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        link = urlsplit(process.stdout.readline().strip())
+        token = link.fragment.removeprefix("token=")
+        request = Request(f"http://{link.netloc}/api/table", headers={"X-Pennon-Token": token})
+        with urlopen(request, timeout=60) as answer:
+            assert json.load(answer)["name"] == "t"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+def test_view_of_a_port_in_use_is_an_error_of_one_line(gallery: Client) -> None:
+    words = [sys.executable, "-m", "pennon.cli.main", "view", gallery.server.viewed.uri]
+    words += ["--port", str(gallery.server.guard.port)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert "in use" in done.stderr
+    assert "Traceback" not in done.stderr

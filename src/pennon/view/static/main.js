@@ -64,7 +64,7 @@ function head(table, state) {
     h("nav", {"aria-label": "parts of the page"}, PARTS.map(([name, label], i) => h("a", {href: state.link(name, name === state.part ? {} : {}),
       "aria-current": name === state.part && "page", title: `key ${i + 1}`}, label))),
     h("div", {class: "side"},
-      h("span", {class: "version", title: table.time}, "version ", h("b", {}, String(table.version))),
+      h("a", {class: "version", title: `${table.time}; choose another`, href: state.link("versions", {})}, "version ", h("b", {}, String(table.version))),
       table.newest > table.version && !isFile && h("a", {class: "badge warn", href: state.link(state.part, {version: table.newest})}, `newest is ${table.newest}`),
       h("button", {type: "button", class: "plain theme", onclick: turn, title: "dark or light", "aria-label": "dark or light"}, "◐")));
 }

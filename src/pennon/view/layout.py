@@ -26,7 +26,10 @@ MAX_BARS: Final = 240
 
 
 def read_strip(dataset: LanceDataset) -> Json:
-    """Return rows and bytes of all fragments, in at most `MAX_BARS` bars of neighbours; only the manifest is read."""
+    """Return rows and bytes of all fragments, in at most `MAX_BARS` bars of neighbours; only the manifest is read.
+
+    ``bytes`` of a bar is the mean of its fragments.
+    """
     numbers = Fragments.of(dataset.snapshot.manifest.fragments).sizes()
     count = len(numbers)
     starts = np.unique(np.linspace(0, count, min(count, MAX_BARS), endpoint=False).astype(np.int64))
@@ -43,7 +46,9 @@ def read_strip(dataset: LanceDataset) -> Json:
             text = f"{some}: {rows:,} rows, {size(size_bytes)}" + f", {deleted:,} deleted" * bool(
                 deleted
             )
-            bars.append({"first": first, "bytes": size_bytes, "rows": rows, "text": text})
+            bars.append(
+                {"first": first, "bytes": size_bytes / (end - first), "rows": rows, "text": text}
+            )
     return {"fragments": count, "bars": bars}
 
 

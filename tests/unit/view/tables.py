@@ -275,10 +275,14 @@ def hostile(path: str) -> LanceDataset:
 
 
 def many_fragments(path: Path, count: int) -> LanceDataset:
-    """Write one data file, and commit it as ``count`` fragments, which all read it."""
-    ds = pennon.write_dataset(
-        pa.table({"id": range(2000), "name": [f"n{n}" for n in range(2000)]}), str(path)
-    )
-    one = ds.get_fragments()[0].metadata
-    operation = pennon.LanceOperation.Append([replace(one, id=0) for _ in range(count - 1)])
-    return LanceDataset.commit(str(path), operation, read_version=1)
+    """Write a fragment of 200 rows, and commit it ``count`` times, each time with a copy of its data file."""
+    rows = pa.table({"id": range(200), "name": [f"n{n}" for n in range(200)]})
+    one = pennon.write_dataset(rows, str(path)).get_fragments()[0].metadata
+    (file,) = one.files
+    data = (path / "data" / file.path).read_bytes()
+    fragments = []
+    for number in range(1, count):
+        name = f"{number:05}-{file.path}"
+        (path / "data" / name).write_bytes(data)
+        fragments.append(replace(one, id=0, files=[replace(file, path=name)]))
+    return LanceDataset.commit(str(path), pennon.LanceOperation.Append(fragments), read_version=1)

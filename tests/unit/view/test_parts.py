@@ -181,7 +181,7 @@ def test_table_of_10_000_fragments_is_shown_in_parts(tmp_path: Path) -> None:
             print(f"{path}: {(time.perf_counter() - start) * 1000:.0f} ms")
         strip = client.load("/api/strip")
         assert (strip["fragments"], len(strip["bars"])) == (10_000, 240)
-        assert sum(each["rows"] for each in strip["bars"]) == 20_000_000
+        assert sum(each["rows"] for each in strip["bars"]) == 2_000_000
         grid = client.load("/api/grid", first=9_990)
         assert [each["id"] for each in grid["fragments"]] == list(range(9_990, 10_000))
         assert "of 10,000 fragments" in client.load("/api/columns")["note"]

@@ -13,8 +13,19 @@ from typing import Any
 import pyarrow as pa
 
 import pennon
+from tests.unit.io.s3_server import BUCKET, serving_s3
 from tests.unit.view import tables
 from tests.unit.view.conftest import Client, serving
+
+PATHS = (
+    "/api/table",
+    "/api/columns",
+    "/api/health",
+    "/api/rows",
+    "/api/strip",
+    "/api/grid",
+    "/api/versions",
+)
 
 
 def test_overview_has_the_facts_of_pennon_info(gallery: Client) -> None:
@@ -167,15 +178,7 @@ def test_grid_names_a_damaged_file_only_in_its_cells(tmp_path: Path) -> None:
 
 def test_table_of_10_000_fragments_is_shown_in_parts(tmp_path: Path) -> None:
     with serving(tables.many_fragments(tmp_path / "t", 10_000)) as client:
-        for path in (
-            "/api/table",
-            "/api/columns",
-            "/api/health",
-            "/api/strip",
-            "/api/grid",
-            "/api/rows",
-            "/api/versions",
-        ):
+        for path in PATHS:
             start = time.perf_counter()
             client.load(path)
             print(f"{path}: {(time.perf_counter() - start) * 1000:.0f} ms")
@@ -250,29 +253,27 @@ def test_changed_rows_are_those_of_the_change_feed(gallery: Client) -> None:
 def test_no_request_changes_the_table(gallery: Client) -> None:
     folder = Path(gallery.server.viewed.uri)
     before = sorted((each, each.stat().st_mtime_ns) for each in folder.rglob("*"))
-    for path in (
-        "/api/table",
-        "/api/columns",
-        "/api/health",
-        "/api/rows",
-        "/api/strip",
-        "/api/grid",
-        "/api/versions",
-    ):
+    for path in PATHS:
         gallery.load(path)
     assert sorted((each, each.stat().st_mtime_ns) for each in folder.rglob("*")) == before
 
 
+def test_page_of_a_table_in_a_bucket_has_all_parts_and_no_credentials() -> None:
+    with serving_s3() as s3:
+        uri = f"s3://{BUCKET}/places.lance"
+        rows = tables.gallery_rows(12)
+        ds = pennon.write_dataset(rows, uri, storage_options=s3.options)
+        secrets = [value for key, value in s3.options.items() if "key" in key]
+        with serving(ds) as client:
+            for path in (*PATHS, "/api/pages?column=caption", "/api/cell?column=caption&row=1"):
+                status, _, body = client.ask(path)
+                assert status == 200, body
+                assert not any(each.encode() in body for each in secrets)
+            assert client.ask("/api/media?column=picture&row=1")[2] == rows["picture"][1].as_py()
+
+
 def test_hostile_names_and_values_are_escaped_in_every_answer(hostile: Client) -> None:
-    for path in (
-        "/api/table",
-        "/api/columns",
-        "/api/health",
-        "/api/rows",
-        "/api/strip",
-        "/api/grid",
-        "/api/versions",
-    ):
+    for path in PATHS:
         status, headers, body = hostile.ask(path)
         assert (status, headers["Content-Type"]) == (200, "application/json")
         assert all(32 <= each < 127 for each in body)

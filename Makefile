@@ -47,6 +47,10 @@ embeddings: setup
 train: setup
 	@scripts/setup.sh train
 
+.PHONY: browser
+browser: ## Chromium without a window, for the tests of `pennon view`
+	@scripts/setup.sh browser
+
 .PHONY: old-sparks
 old-sparks: setup
 	@scripts/setup.sh old-sparks
@@ -80,7 +84,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all
-test-all: old-oracles engines embeddings train ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+test-all: old-oracles engines embeddings train browser ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 

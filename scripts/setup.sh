@@ -8,6 +8,7 @@
 #   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
 #   scripts/setup.sh train     .venv-train: torch for CPUs, and the loaders that ours is measured beside
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
+#   scripts/setup.sh browser   Chromium without a window, for the tests of `pennon view` (slow tests; Debian, as root)
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -96,6 +97,21 @@ ensure_system() {
     apt-get -qq install -y --no-install-recommends $packages >/dev/null
     left=$(missing_packages updated | tr '\n' ' ')
     [ -z "$left" ] || fail "installed, but still missing: $left"
+}
+
+# The tests of the page look for these programs (tests/unit/view/browser.py).
+ensure_browser() {
+    for program in chromium chromium-browser google-chrome; do
+        command -v "$program" >/dev/null 2>&1 && return 0
+    done
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        fail "this machine lacks Chromium, which shows the page of \`pennon view\` to tests.
+  On Debian run:  sudo apt-get update && sudo apt-get install chromium fonts-dejavu-core"
+    fi
+    say "installing chromium"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update
+    apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core >/dev/null
 }
 
 # --- virtual environments -----------------------------------------------------------------------
@@ -201,6 +217,7 @@ case "${1:-all}" in
             link_pennon ".venv-spark-$release"
         done
         ;;
+    browser) ensure_browser ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, browser or protos" ;;
 esac

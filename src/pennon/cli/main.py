@@ -73,6 +73,7 @@ COMMANDS: Final = {
         "List, create, move and delete tags: names of versions, which clean-up keeps.",
     ),
     "branches": Place("refs", "branches", "List, create and delete branches."),
+    "view": Place("view", "view", "Look at a table in a browser, or write the page as one file."),
     "index": Place("index", "index", "List, create, drop and optimize indices."),
     "blob": Place(
         "blob", "blob", "Save the bytes of one cell to a file: of a blob, a binary value or a text."

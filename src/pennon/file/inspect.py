@@ -107,6 +107,24 @@ def _inspect_groups(file: OpenedFile) -> Inspection:
     return Inspection(str(file.version), file.num_rows, report.pages, sorted(claimed + gaps))
 
 
+def explain_pages(file: DataFile, index: int, name: str, most: int) -> list[PageReport]:
+    """Return reports about the first pages of one column, at most ``most``; chunks are not read.
+
+    ``name`` is the name of the column in the reports.  An unreadable page has a report that says why.
+    Raises FormatError if the metadata of the column is damaged.
+    """
+    (column,) = run(file.read_columns([index]), file.source.read)
+    return [
+        _explain_page(file, column, name, number, chunks=False)
+        for number in range(min(len(column.pages), most))
+    ]
+
+
+def explain_row_groups(file: OpenedFile) -> list[PageReport]:
+    """Return reports about all pages of a file of version 0.1."""
+    return report_row_groups(file).pages
+
+
 # --- what the file claims -------------------------------------------------------------------------
 
 
@@ -150,7 +168,8 @@ class _InspectedColumn:
         except LanceError as error:
             damage = error.message
         pages = [
-            _explain_page(file, column, name, number, chunks) for number in range(len(column.pages))
+            _explain_page(file, column, name, number, chunks=chunks)
+            for number in range(len(column.pages))
         ]
         return cls(name, extent, column, damage, encoding, pages)
 
@@ -190,7 +209,7 @@ class _InspectedColumn:
 
 
 def _explain_page(
-    file: DataFile, column: Column, name: str, number: int, chunks: bool
+    file: DataFile, column: Column, name: str, number: int, *, chunks: bool
 ) -> PageReport:
     """Return what is known of a page.  Damage does not raise: it is part of the report."""
     page = column.pages[number]

@@ -82,6 +82,11 @@ class Fragments(Sequence[Fragment]):
         """Return the number of data files, and of their bytes as far as the manifest tells them."""
         return self._sum(_FILES), self._sum(_SIZE)
 
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return rows, deleted rows and bytes of each fragment, as far as the manifest tells them; shape (n, 3)."""
+        found: npt.NDArray[np.int64] = self._numbers[:, [_ROWS, _DELETED, _SIZE]].astype(np.int64)
+        return found
+
     def deletion_files(self) -> int:
         """Return how many fragments have a deletion file."""
         return int(np.count_nonzero(self._have(_HAS_DELETION)))

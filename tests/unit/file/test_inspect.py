@@ -9,11 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import pennon
 from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
+from pennon.file.container.file import DataFile
 from pennon.file.container.page_report import describe
 from pennon.file.container.write_limits import PageLimits
-from pennon.file.inspect import NamedRange, inspect_file, inspect_pages
-from pennon.file.open import create_container_file
+from pennon.file.inspect import (
+    NamedRange,
+    explain_pages,
+    explain_row_groups,
+    inspect_file,
+    inspect_pages,
+)
+from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
@@ -191,3 +199,24 @@ def test_inspect_reports_gaps_without_blobs_as_unclaimed(tmp_path: Path) -> None
     assert {each for each in damaged if each.kind == "blob values"} == {
         each for each in whole if each.kind == "blob values"
     }
+
+
+@pytest.mark.parametrize("version", ["0.1", "2.0", "2.1", "2.2"])
+def test_pages_of_one_column_are_explained_as_those_of_the_file(
+    tmp_path: Path, version: str
+) -> None:
+    table = pa.table({"id": range(5000), "word": [f"w{n}" for n in range(5000)]})
+    pennon.write_dataset(table, tmp_path / "t", data_storage_version=version)
+    store = open_store(str(tmp_path / "t" / "data"))
+    (name,) = (each.name for each in (tmp_path / "t" / "data").iterdir())
+    expected = [
+        page
+        for page in inspect_pages(store.open(name), chunks=False).pages
+        if page.column == "word"
+    ]
+    file = open_data_file(store.open(name))
+    if isinstance(file, DataFile):
+        assert explain_pages(file, 1, "word", 1000) == expected
+        assert explain_pages(file, 1, "word", 1) == expected[:1]
+    else:
+        assert [each for each in explain_row_groups(file) if each.column == "word"] == expected

@@ -60,6 +60,7 @@ def test_numbers_without_fragments() -> None:
     assert fragments.live_rows() == [5, 3, None, None]
     assert fragments.total_rows() == (16, 2)
     assert fragments.total_files() == (4, 400)
+    assert fragments.sizes().sum(axis=0).tolist() == [16, 2, 400]
     assert fragments.deletion_files() == 2
     assert fragments.file_numbers() == {(2, 0)}
     assert not fragments.with_row_ids()

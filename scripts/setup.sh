@@ -8,6 +8,7 @@
 #   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
 #   scripts/setup.sh train     .venv-train: torch for CPUs, and the loaders that ours is measured beside
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
+#   scripts/setup.sh docs      .venv-docs: mkdocs, its theme, and the reader of docstrings
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -201,6 +202,7 @@ case "${1:-all}" in
             link_pennon ".venv-spark-$release"
         done
         ;;
+    docs) ensure_system && ensure_venv .venv-docs requirements/docs.lock ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, docs or protos" ;;
 esac

@@ -74,7 +74,7 @@ def _results(text: str) -> dict[int, str]:
 
 def _literal(comment: str) -> Any:
     """Return the value that a comment shows, a dict without what ``…`` stands for; None if it shows none."""
-    value = re.match(r"'[^']*'|\d+$|\{.*\}$|\[.*\]$", comment)
+    value = re.match(r"'[^']*'|\d+$|(?:True|False)$|\{.*\}$|\[.*\]$", comment)
     try:
         return ast.literal_eval(value[0].replace(", …}", "}")) if value else None
     except (SyntaxError, ValueError):

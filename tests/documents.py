@@ -26,7 +26,9 @@ class Block:
 
 def pages() -> list[Path]:
     """Return the pages for users and developers; a decision tells of its day."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = sorted((ROOT / "docs").rglob("*.md"))
+    pages = [each for each in docs if each.parent.name != "decisions"]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages]
 
 
 def blocks(page: Path, language: str | None = None) -> list[Block]:

@@ -81,6 +81,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 
 .PHONY: test-all
 test-all: old-oracles engines embeddings train ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+	@scripts/setup.sh docs
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 

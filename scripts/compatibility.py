@@ -28,8 +28,23 @@ from tests.interop.oracle import Oracle, OracleError, interpreter  # noqa: E402
 
 PAGE = ROOT / "docs" / "compatibility.md"
 START, END = "<!-- written by scripts/compatibility.py -->\n", "<!-- end -->\n"
-RELEASES = ("0.7.5", "0.8.14", "0.10.18", "0.15.0", "0.19.2", "1.0.4", "2.0.1", "4.0.2", "8.0.1", "14.0.2")
+RELEASES = (
+    "0.7.5",
+    "0.8.14",
+    "0.10.18",
+    "0.15.0",
+    "0.19.2",
+    "1.0.4",
+    "2.0.1",
+    "4.0.2",
+    "8.0.1",
+    "14.0.2",
+)
 VERSIONS = ("0.1", "2.0", "2.1", "2.2")
+USED = """A release of pylance does eight operations with a table that Pennon wrote at a file version: count, scan, columns, filter, take,
+append, delete, add columns. Pennon checks the rows after each change."""
+CHANGED = """Pennon does nine operations with a table that the release wrote: scan, filter, take, append, delete, update, merge, compact;
+then the release reads all of it again."""
 NOT_THERE = "the release has no such file version, or no such call"
 Outcome = str | None
 """None where an operation works, else the reason that it does not."""
@@ -48,7 +63,9 @@ def rows_of(version: str, start: int = 0) -> pa.Table:
     }
     if version != "0.1":
         columns["some"] = pa.array([n if n % 3 else None for n in numbers], pa.int32())
-        columns["list"] = pa.array([[n, n] if n % 4 else None for n in numbers], pa.list_(pa.int32()))
+        columns["list"] = pa.array(
+            [[n, n] if n % 4 else None for n in numbers], pa.list_(pa.int32())
+        )
     if version in ("2.1", "2.2"):
         kind = pa.struct([("a", pa.int32()), ("b", pa.string())])
         columns["struct"] = pa.array([{"a": n, "b": "x"} if n % 5 else None for n in numbers], kind)
@@ -76,7 +93,9 @@ def tried(steps: Mapping[str, Callable[[], object]]) -> dict[str, Outcome]:
     return found
 
 
-def steps_of_release(oracle: Oracle, uri: str, version: str, before: pa.Table) -> dict[str, Callable[[], object]]:
+def steps_of_release(
+    oracle: Oracle, uri: str, version: str, before: pa.Table
+) -> dict[str, Callable[[], object]]:
     """Return what a release does to a table with the rows ``before``; each change is read by Pennon."""
     more = rows_of(version, 100)
     state = {"rows": before}
@@ -106,7 +125,9 @@ def steps_of_release(oracle: Oracle, uri: str, version: str, before: pa.Table) -
     return {
         "count": counted,
         "scan": lambda: same(oracle.scan(uri), before),
-        "columns": lambda: same(oracle.scan(uri, columns=["id", "word"]), before.select(["id", "word"])),
+        "columns": lambda: same(
+            oracle.scan(uri, columns=["id", "word"]), before.select(["id", "word"])
+        ),
         "filter": lambda: same(oracle.scan(uri, filter="id >= 10"), before.slice(9)),
         "take": lambda: same(oracle.take(uri, [0, 5, 11]), before.take([0, 5, 11])),
         "append": append,
@@ -115,7 +136,9 @@ def steps_of_release(oracle: Oracle, uri: str, version: str, before: pa.Table) -
     }
 
 
-def steps_of_pennon(oracle: Oracle, uri: str, version: str, before: pa.Table) -> dict[str, Callable[[], object]]:
+def steps_of_pennon(
+    oracle: Oracle, uri: str, version: str, before: pa.Table
+) -> dict[str, Callable[[], object]]:
     """Return what Pennon does to a table that a release wrote; the release reads the end of it."""
     ids = ["id"]
     new = rows_of(version, 200)
@@ -124,9 +147,16 @@ def steps_of_pennon(oracle: Oracle, uri: str, version: str, before: pa.Table) ->
         same(oracle.scan(uri, columns=ids), pennon.dataset(uri).to_table(columns=ids))
         same(oracle.scan(uri), pennon.dataset(uri).to_table())
 
+    def compact() -> object:
+        return pennon.dataset(uri).optimize.compact_files()
+
     def merge() -> object:
         builder = pennon.dataset(uri).merge_insert("id")
-        return builder.when_matched_update_all().when_not_matched_insert_all().execute(rows_of(version, 5))
+        return (
+            builder.when_matched_update_all()
+            .when_not_matched_insert_all()
+            .execute(rows_of(version, 5))
+        )
 
     return {
         "scan": lambda: same(pennon.dataset(uri).to_table(), before),
@@ -136,7 +166,7 @@ def steps_of_pennon(oracle: Oracle, uri: str, version: str, before: pa.Table) ->
         "delete": lambda: pennon.dataset(uri).delete("id = 7"),
         "update": lambda: pennon.dataset(uri).update({"word": "upper(word)"}, where="id = 3"),
         "merge": merge,
-        "compact": lambda: pennon.dataset(uri).optimize.compact_files(),
+        "compact": compact,
         "read again": read_by_release,
     }
 
@@ -148,16 +178,20 @@ def written_by(oracle: Oracle, uri: str, version: str) -> bool:
             oracle.write(uri, rows_of(version), mode="overwrite", **options)
             if pennon.dataset(uri).data_storage_version == version:
                 return True
-        except Exception:  # noqa: BLE001, S112 - the next options, or another way to say no
+        except Exception:  # noqa: BLE001 - the next options, or another way to say no
             continue
     return False
 
 
-def cells_of(release: str, folder: Path) -> Iterator[tuple[str, dict[str, Outcome] | None, dict[str, Outcome] | None]]:
+def cells_of(
+    release: str, folder: Path
+) -> Iterator[tuple[str, dict[str, Outcome] | None, dict[str, Outcome] | None]]:
     """Yield a file version, what the release does with Pennon's table, and Pennon with the release's."""
     with Oracle.start(release, folder) as oracle:
         for version in VERSIONS:
-            ours, own, theirs = (str(folder / f"{kind}-{version}.lance") for kind in ("ours", "own", "theirs"))
+            ours, own, theirs = (
+                str(folder / f"{kind}-{version}.lance") for kind in ("ours", "own", "theirs")
+            )
             pennon.write_dataset(rows_of(version), ours, data_storage_version=version)
             pennon.dataset(ours).delete("id = 2")
             before = pennon.dataset(ours).to_table()
@@ -167,7 +201,9 @@ def cells_of(release: str, folder: Path) -> Iterator[tuple[str, dict[str, Outcom
                 continue
             oracle.call("delete", uri=own, predicate="id = 2")
             can = tried(steps_of_release(oracle, own, version, before))
-            uses = {name: NOT_THERE if reason and can[name] else reason for name, reason in uses.items()}
+            uses = {
+                name: NOT_THERE if reason and can[name] else reason for name, reason in uses.items()
+            }
             written_by(oracle, theirs, version)
             yield version, uses, tried(steps_of_pennon(oracle, theirs, version, rows_of(version)))
 
@@ -204,7 +240,13 @@ def matrix(releases: tuple[str, ...] = RELEASES) -> tuple[list[str], list[str], 
 
 def stamp() -> str:
     """Return the sentence that says what was tried, when and where."""
-    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     day = datetime.now(UTC).date().isoformat()
     python = ".".join(map(str, sys.version_info[:3]))
     return f"Tried on {day} with commit `{commit.stdout.strip()}`, Python {python} and pyarrow {pa.__version__}, on {sys.platform}."
@@ -217,14 +259,16 @@ def page(text: str) -> str:
     parts = [
         stamp(),
         "## Tables of Pennon in other releases",
-        "A release of pylance does eight operations with a table that Pennon wrote at a file version: count, scan, columns, filter, take, "
-        "append, delete, add columns. Pennon checks the rows after each change.",
+        USED,
         "\n".join([head, *used]),
         "## Tables of other releases in Pennon",
-        "Pennon does nine operations with a table that the release wrote: scan, filter, take, append, delete, update, merge, compact; "
-        "then the release reads all of it again.",
+        CHANGED,
         "\n".join([head, *changed]),
-        *(["Reasons of what fails:", "\n".join(f"- {each}" for each in reasons)] if reasons else []),
+        *(
+            ["Reasons of what fails:", "\n".join(f"- {each}" for each in reasons)]
+            if reasons
+            else []
+        ),
         *compatibility_golden.parts(),
         *compatibility_faults.parts(interpreter),
     ]

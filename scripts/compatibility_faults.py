@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -123,10 +124,15 @@ lance.write_dataset(pa.table({"a": pa.array([100], pa.int8())}), "t")""",
     ),
 )
 
+HEAD = f"""Each program ran in pylance {", ".join(RELEASES)} when this page was made, and in Pennon under pylance's name, which has to
+give the right value, or to refuse the call. A release that cannot run a program (no such file version, no such call) is left out."""
 RUNNER = """import sys
 import pyarrow as pa
+if sys.argv[1] == "pennon":
+    import pennon
+    pennon.install_as_lance()
 import lance
-program, value, right = sys.argv[1:]
+program, value, right = sys.argv[2:]
 names = {"pa": pa, "lance": lance}
 try:
     exec(program, names)
@@ -142,10 +148,10 @@ else:
 """
 
 
-def outcome(python: str, fault: Fault) -> str:
+def outcome(python: str, fault: Fault, library: str = "lance") -> str:
     """Run a fault's program in an interpreter: ``right``, ``fault`` with what came, or ``cannot``."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [python, "-c", RUNNER, fault.program, fault.value, fault.right]
+        command = [python, "-c", RUNNER, library, fault.program, fault.value, fault.right]
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
         )
@@ -156,8 +162,7 @@ def parts(interpreter: Callable[[str], str]) -> list[str]:
     """Return the part of the page: each fault with its program, and the releases that have it."""
     found = [
         "## Faults found in other releases",
-        "Each program ran in each of the releases below when this page was made. Pennon gives the right value in all of them. "
-        "A release that cannot run the program (no such file version, no such call) is left out.",
+        HEAD,
     ]
     for number, fault in enumerate(FAULTS, 1):
         with ThreadPoolExecutor(2) as pool:
@@ -168,8 +173,16 @@ def parts(interpreter: Callable[[str], str]) -> list[str]:
             for release, result in results.items()
             if result.startswith("fault")
         ]
+        ours = outcome(sys.executable, fault, "pennon")
+        if not ours.startswith(("right", "cannot")):
+            message = f"Pennon has the fault, too: {fault.title}: {ours}"
+            raise ValueError(message)
         right = [release for release, result in results.items() if result == "right"]
-        source = "[compat.md](compat.md#different-on-purpose)" if fault.ledger == "compat.md" else f"ledger [{fault.ledger}](format.md)"
+        source = (
+            "[compat.md](compat.md#different-on-purpose)"
+            if fault.ledger == "compat.md"
+            else f"ledger [{fault.ledger}](format.md)"
+        )
         found += [
             f"### {number}. {fault.title}",
             f"Right: `{fault.right}`. Faulty: {', '.join(faulty) or 'none'}. Right in: {', '.join(right) or 'none'}. Source: {source}.",

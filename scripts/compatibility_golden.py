@@ -12,6 +12,7 @@ import pennon
 from tests.golden.archives import unpack
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
+CELLS = """Some of them are damaged by a fault of the release. The cells count the tables on which an operation of Pennon works."""
 OPERATIONS: dict[str, Callable[[pennon.LanceDataset], object]] = {
     "scan": lambda ds: ds.to_table(),
     "filter": lambda ds: ds.count_rows(f"{_first(ds)} IS NOT NULL"),
@@ -80,15 +81,32 @@ def parts() -> list[str]:
                 line[operation][1] += 1
             wrong = {each: outcome for each, outcome in found.items() if outcome != "yes"}
             if wrong:
-                failures.append(f"| {release} | `{table}` | " + ", ".join(f"{a}: {b}" for a, b in wrong.items()) + " |")
+                failures.append(
+                    f"| {release} | `{table}` | "
+                    + ", ".join(f"{a}: {b}" for a, b in wrong.items())
+                    + " |"
+                )
     ordered = sorted(lines.items(), key=lambda each: _order(each[0]))
     rows = [
-        f"| {release} | " + " | ".join(f"{good} of {of}" for good, of in line.values()) + " |" for release, line in ordered
+        f"| {release} | " + " | ".join(f"{good} of {of}" for good, of in line.values()) + " |"
+        for release, line in ordered
     ]
     return [
         "## Kept tables of old releases",
-        f"The tests keep {number} tables that {len(lines)} releases wrote, some of them damaged by a fault of the release. The cells count the "
-        "tables on which an operation of Pennon works.",
-        "\n".join(["| release | " + " | ".join(OPERATIONS) + " |", "|---|" + "---|" * len(OPERATIONS), *rows]),
-        *(["Operations that do not work, with the error:", "\n".join(["| release | table | operations |", "|---|---|---|", *failures])] if failures else []),
+        f"The tests keep {number} tables that {len(lines)} releases wrote. {CELLS}",
+        "\n".join(
+            [
+                "| release | " + " | ".join(OPERATIONS) + " |",
+                "|---|" + "---|" * len(OPERATIONS),
+                *rows,
+            ]
+        ),
+        *(
+            [
+                "Operations that do not work, with the error:",
+                "\n".join(["| release | table | operations |", "|---|---|---|", *failures]),
+            ]
+            if failures
+            else []
+        ),
     ]

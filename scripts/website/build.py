@@ -24,7 +24,9 @@ def main() -> int:
     start = time.monotonic()
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean"]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    built = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    built = subprocess.run(
+        command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False
+    )
     warnings = [each for each in (built.stdout + built.stderr).splitlines() if "WARNING" in each]
     if built.returncode or warnings:
         print(built.stdout + built.stderr, end="", file=sys.stderr)

@@ -9,9 +9,26 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-WORDS = ("merge", "time travel", "nearest neighbours", "exactly once", "upsert", "vacuum", "schema evolution", "ANN", "embedding")
+WORDS = (
+    "merge",
+    "time travel",
+    "nearest neighbours",
+    "exactly once",
+    "upsert",
+    "vacuum",
+    "schema evolution",
+    "ANN",
+    "embedding",
+)
 """Users' words, which the search must find."""
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+}
 """Elements that a browser loads, and the attribute that names the address."""
 CSS_ADDRESS = re.compile(r"url\(\s*['\"]?(?:https?:)?//|@import\s+['\"](?:https?:)?//")
 
@@ -67,8 +84,12 @@ def check_site(site: Path) -> Report:
                 report.faults.append(f"{name}: {address} does not exist")
     for path in site.rglob("*.css"):
         if CSS_ADDRESS.search(path.read_text(encoding="utf-8")):
-            report.faults.append(f"{path.relative_to(site)}: a browser loads an address from outside")
-    report.faults += [f"the search does not find {word!r}" for word in WORDS if not found_by_search(site, word)]
+            report.faults.append(
+                f"{path.relative_to(site)}: a browser loads an address from outside"
+            )
+    report.faults += [
+        f"the search does not find {word!r}" for word in WORDS if not found_by_search(site, word)
+    ]
     return report
 
 
@@ -85,7 +106,9 @@ def _file(site: Path, base: Path, path: str) -> Path:
     return site / unquote(path).lstrip("/") if path.startswith("/") else base / unquote(path)
 
 
-def _check_link(report: Report, site: Path, pages: dict[str, Page], name: str, base: Path, link: str) -> None:
+def _check_link(
+    report: Report, site: Path, pages: dict[str, Page], name: str, base: Path, link: str
+) -> None:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return  # the reader decides whether to leave the site

@@ -20,14 +20,24 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security-policy.md",
-    **{f"bench/tables/{each.name}": f"measurements/{each.name}" for each in sorted((ROOT / "bench/tables").glob("*.md"))},
+    **{
+        f"bench/tables/{each.name}": f"measurements/{each.name}"
+        for each in sorted((ROOT / "bench/tables").glob("*.md"))
+    },
 }
 """Files of the repository that are pages of the site, and their places there."""
 ALIASES = {"README.md": "index.md", "docs/decisions": "decisions/index.md"}
 """Targets of links that other pages of the site stand for."""
-TO_COME = {"command-line.md", "doctor.md", "view.md", "telemetry.md", "version-policy.md", "security-policy.md"}
+TO_COME = {
+    "command-line.md",
+    "doctor.md",
+    "view.md",
+    "telemetry.md",
+    "version-policy.md",
+    "security-policy.md",
+}
 """Entries of the navigation whose pages may be missing."""
-FENCE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\]|`[^`]*`)*)\]\(([^)#\s:]*)(#[^)\s]*)?\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 SOURCES = {site: source for source, site in OUTSIDE.items()}
@@ -49,7 +59,7 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Any, **_rest: Any) -> str:
     """Let links name pages of the site; a link to a file that is no page becomes its text."""
     site = page.file.src_uri
     source = SOURCES.get(site, DOCS + site)
@@ -63,10 +73,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return text
         return f"[{text}]({posixpath.relpath(found, posixpath.dirname(site) or '.')}{anchor})"
 
-    # links may hold code, so that code outside of links is set aside first
     return "".join(
-        part if part.startswith("```") else LINK.sub(moved, part)
-        for part in re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
+        part if part.startswith("```") else LINK.sub(moved, part) for part in FENCE.split(markdown)
     )
 
 
@@ -94,7 +102,9 @@ def _entries(nav: list[Any]) -> list[Any]:
             pages = [f"decisions/{each.name}" for each in _decision_files()]
             found.append({title: ["decisions/index.md", *pages]})
         elif target == "MEASUREMENTS":
-            found.append({title: [each for each in OUTSIDE.values() if each.startswith("measurements/")]})
+            found.append(
+                {title: [each for each in OUTSIDE.values() if each.startswith("measurements/")]}
+            )
         elif target not in TO_COME or _exists(target):
             found.append(entry)
     return found
@@ -110,7 +120,12 @@ def _decision_files() -> list[Path]:
 
 def _decisions() -> str:
     """Return the page that lists all decisions by their titles."""
-    lines = ["# Decisions", "", "Choices that were not obvious, each with its reasons and with what would change it.", ""]
+    lines = [
+        "# Decisions",
+        "",
+        "Choices that were not obvious, each with its reasons and with what would change it.",
+        "",
+    ]
     for path in _decision_files():
         title = TITLE.search(path.read_text(encoding="utf-8"))
         lines.append(f"- [{title[1] if title else path.stem}]({path.name})")

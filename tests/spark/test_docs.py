@@ -76,7 +76,9 @@ def test_the_blocks_of_the_tutorial_run_from_top_to_bottom(
 def test_the_blocks_of_the_page_about_delta_run_over_a_copy_in_parquet(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    orders = "SELECT id, id * 1.5D AS amount, IF(id % 2 = 0, 'new', 'paid') AS status FROM range(100)"
+    orders = (
+        "SELECT id, id * 1.5D AS amount, IF(id % 2 = 0, 'new', 'paid') AS status FROM range(100)"
+    )
     spark.sql(orders).write.parquet(f"{tmp_path}/orders-delta")
     names: dict[str, Any] = {"spark": spark}
     for block in blocks(ROOT / "docs" / "migrate" / "from-delta.md", "python"):

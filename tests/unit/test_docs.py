@@ -41,7 +41,14 @@ WHOLE = [
 RUN_HERE = {"README.md", "compat.md", "stores.md", *(Path(each).name for each in WHOLE)}
 RUN_BESIDE_ENGINES = {"huggingface.md", "ray-daft.md"}
 """Run by tests/engines, in the environment of these libraries."""
-RUN_ON_SPARK = {"README.md", "from-delta.md", "spark.md", "sql-on-spark.md", "streams.md", "tutorial.md"}
+RUN_ON_SPARK = {
+    "README.md",
+    "from-delta.md",
+    "spark.md",
+    "sql-on-spark.md",
+    "streams.md",
+    "tutorial.md",
+}
 RUN_WITH_TORCH = {"training.md"}
 
 

@@ -45,7 +45,11 @@ def check() -> Any:
 
 
 def test_links_of_a_whole_site_are_counted_and_right(tmp_path: Path, check: Any) -> None:
-    site = _site(tmp_path, '<a href="other.html#part">b</a><a href="https://x.y/">out</a>', " ".join(check.WORDS))
+    site = _site(
+        tmp_path,
+        '<a href="other.html#part">b</a><a href="https://x.y/">out</a>',
+        " ".join(check.WORDS),
+    )
     report = check.check_site(site)
     assert (report.pages, report.links, report.faults) == (2, 1, [])
 
@@ -58,7 +62,10 @@ def test_links_of_a_whole_site_are_counted_and_right(tmp_path: Path, check: Any)
         ('<a href="#gone">a</a>', "the link #gone has no anchor there"),
         ('<img src="gone.png">', "gone.png does not exist"),
         ('<script src="//cdn.x/y.js"></script>', "a browser loads //cdn.x/y.js from outside"),
-        ('<link rel="stylesheet" href="https://x.y/z.css">', "loads https://x.y/z.css from outside"),
+        (
+            '<link rel="stylesheet" href="https://x.y/z.css">',
+            "loads https://x.y/z.css from outside",
+        ),
     ],
 )
 def test_faults_of_a_page_name_page_and_link(
@@ -82,13 +89,14 @@ def test_words_that_the_search_lacks_are_faults(tmp_path: Path, check: Any) -> N
     assert "the search does not find 'merge'" not in report.faults
 
 
-def test_examples_of_docstrings_become_code_blocks() -> None:
-    source = (SCRIPTS / "docstrings.py").read_text()
-    names: dict[str, Any] = {}
-    exec(re.sub(r"^import griffe$|^class Examples.*?(?=^def fenced)", "", source, flags=re.M | re.S), names)
+def test_examples_of_docstrings_become_code_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    griffe = ModuleType("griffe")
+    griffe.__dict__.update(Extension=object, Object=object)
+    monkeypatch.setitem(sys.modules, "griffe", griffe)  # it is in the environment of the site only
+    fenced = _script("docstrings").fenced
     text = "Add.\n\n>>> 1 + 1\n2\n\nMore."
-    assert names["fenced"](text) == "Add.\n\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
-    assert names["fenced"]("No example.") == "No example."
+    assert fenced(text) == "Add.\n\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    assert fenced("No example.") == "No example."
 
 
 def test_each_page_of_the_documents_is_in_the_navigation() -> None:

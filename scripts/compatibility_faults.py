@@ -36,15 +36,6 @@ ds.optimize.compact_files(target_rows_per_fragment=1000)""",
         "400",
     ),
     Fault(
-        "Lists that are never NULL nor empty, with NULL items, in files of 2.1: rows are lost.",
-        "F-70",
-        """schema = pa.schema([pa.field("l", pa.list_(pa.int32()), nullable=False)])
-rows = pa.table({"l": pa.array([[1, None], [2]], pa.list_(pa.int32()))}, schema=schema)
-lance.write_dataset(rows, "t", data_storage_version="2.1")""",
-        'lance.dataset("t").to_table()["l"].to_pylist()',
-        "[[1, None], [2]]",
-    ),
-    Fault(
         "A column in which a struct around a list is NULL in some pages only: no read of all rows.",
         "F-686",
         """from lance.file import LanceFileReader, LanceFileWriter
@@ -84,19 +75,6 @@ values = pa.array([[{"a": 1, "b": 2}, {"a": 3, "b": 4}]] * 3, kind)
 lance.write_dataset(pa.table({"id": [1, 2, 3], "f": values}), "t", data_storage_version="2.2")""",
         'lance.dataset("t").to_table()["f"].to_pylist()[2][1]["b"]',
         "4",
-    ),
-    Fault(
-        "A branch is deleted that a tag names: the tag stays, and leads nowhere.",
-        "compat.md",
-        """ds = lance.write_dataset(pa.table({"id": [1]}), "t")
-ds.create_branch("work")
-ds.tags.create("kept", ("work", 1))
-try:
-    ds.branches.delete("work")
-except Exception:
-    pass""",
-        'lance.dataset("t", version="kept").count_rows()',
-        "1",
     ),
     Fault(
         "`IndicesBuilder.shuffle_transformed_vectors`: the rows after the last multiple of 1024 are lost.",

@@ -176,3 +176,14 @@ def test_make_targets_named_by_a_page_exist(page: str) -> None:
     for line in named:
         words = line.split()
         assert set(words[words.index("make") + 1 :]) <= known, line
+
+
+def test_pages_with_several_python_blocks_say_that_they_run_in_order_and_need_what() -> None:
+    for page in pages():
+        text = page.read_text()
+        found = blocks(page, "python")
+        if page.parent.name not in {"docs", "migrate"}:
+            continue
+        if len(found) > 1:
+            before = " ".join(text[: text.index(found[0].text)].split())
+            assert re.search(r"(?i)\brun the blocks\b|\bblocks?\b[^.]* (?:runs?|needs?)\b", before), page

@@ -255,6 +255,7 @@ def stamp() -> str:
 def page(text: str) -> str:
     """Return the page with its tables made anew."""
     head = "| release | " + " | ".join(VERSIONS) + " |\n|---|" + "---|" * len(VERSIONS)
+    faults = compatibility_faults.parts(interpreter)
     used, changed, reasons = matrix()
     parts = [
         stamp(),
@@ -270,7 +271,7 @@ def page(text: str) -> str:
             else []
         ),
         *compatibility_golden.parts(),
-        *compatibility_faults.parts(interpreter),
+        *faults,
     ]
     begin, end = text.index(START) + len(START), text.index(END)
     return text[:begin] + "\n\n".join(parts) + "\n" + text[end:]

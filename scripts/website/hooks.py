@@ -40,6 +40,8 @@ TO_COME = {
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\]|`[^`]*`)*)\]\(([^)#\s:]*)(#[^)\s]*)?\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+INSIDE = re.compile(r"measurements/|decisions/|contributing|changelog|format\.md|delta\.md")
+"""Pages that a search lists behind the guides."""
 SOURCES = {site: source for source, site in OUTSIDE.items()}
 
 
@@ -63,6 +65,8 @@ def on_page_markdown(markdown: str, page: Any, **_rest: Any) -> str:
     """Let links name pages of the site; a link to a file that is no page becomes its text."""
     site = page.file.src_uri
     source = SOURCES.get(site, DOCS + site)
+    if INSIDE.match(site):
+        page.meta["search"] = {"boost": 0.2}
 
     def moved(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""

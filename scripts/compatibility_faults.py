@@ -79,23 +79,24 @@ lance.write_dataset(pa.table({"id": [1, 2, 3], "f": values}), "t", data_storage_
     Fault(
         "`IndicesBuilder.shuffle_transformed_vectors`: the rows after the last multiple of 1024 are lost.",
         "F-615",
-        """import numpy as np
+        """import os
+import numpy as np
 from lance.indices import IndicesBuilder
 vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.random.default_rng(1).random(1500 * 8, np.float32)), 8)
 ds = lance.write_dataset(pa.table({"id": range(1500), "v": vectors}), "t")
 builder = IndicesBuilder(ds, "v")
 ivf = builder.train_ivf(num_partitions=2, sample_rate=16)
 pq = builder.train_pq(ivf, num_subvectors=2, sample_rate=4)
-builder.transform_vectors(ivf, pq, "t/codes.lance")
-files = builder.shuffle_transformed_vectors(["codes.lance"], "t/sorted", ivf, None)
-builder.load_shuffled_vectors(files, "t/sorted", ivf, pq, "v_idx")""",
+builder.transform_vectors(ivf, pq, os.path.abspath("codes"))
+files = builder.shuffle_transformed_vectors(["codes"], os.getcwd(), ivf, "runs")
+builder.load_shuffled_vectors(files, os.getcwd(), ivf, pq)""",
         'lance.dataset("t").to_table(columns=["id"], nearest={"column": "v", "q": [0.0] * 8, "k": 1500, "nprobes": 2}).num_rows',
         "1500",
     ),
 )
 
-HEAD = f"""Each program ran in pylance {", ".join(RELEASES)} when this page was made, and in Pennon under pylance's name, which has to
-give the right value, or to refuse the call. A release that cannot run a program (no such file version, no such call) is left out."""
+HEAD = f"""Each program ran in pylance {", ".join(RELEASES)} when this page was made, and in Pennon under
+pylance's name, which has to give the right value, or to refuse the call. A release that cannot run a program (no such file version, no such call) is left out."""
 RUNNER = """import sys
 import pyarrow as pa
 if sys.argv[1] == "pennon":

@@ -32,8 +32,8 @@ TO_COME = {
     "command-line.md",
     "doctor.md",
     "view.md",
-    "telemetry.md",
-    "version-policy.md",
+    "monitoring.md",
+    "releases.md",
     "security-policy.md",
 }
 """Entries of the navigation whose pages may be missing."""

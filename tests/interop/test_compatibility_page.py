@@ -28,7 +28,7 @@ def _rows(script: Any, release: str) -> list[str]:
     return re.findall(rf"^\| {re.escape(release)} \|.*$", text, re.MULTILINE)
 
 
-def test_page_says_what_the_newest_release_and_pennon_do_with_tables_of_each_other(
+def test_tables_of_the_newest_release_and_of_pennon_are_used_by_each_other_as_the_page_shows(
     script: Any,
 ) -> None:
     used, changed, _ = script.matrix(("14.0.2",))
@@ -46,7 +46,7 @@ def test_page_has_commit_and_date_and_every_release(script: Any) -> None:
     "release",
     ["0.7.5", "0.8.14", "0.10.18", "0.15.0", "0.19.2", "1.0.4", "2.0.1", "4.0.2", "8.0.1"],
 )
-def test_page_says_what_an_old_release_and_pennon_do_with_tables_of_each_other(
+def test_tables_of_old_releases_and_of_pennon_are_used_by_each_other_as_the_page_shows(
     script: Any, release: str
 ) -> None:
     used, changed, _ = script.matrix((release,))

@@ -178,7 +178,7 @@ def test_make_targets_named_by_a_page_exist(page: str) -> None:
         assert set(words[words.index("make") + 1 :]) <= known, line
 
 
-def test_pages_with_several_python_blocks_say_that_they_run_in_order_and_need_what() -> None:
+def test_pages_with_several_python_blocks_name_their_order_and_needs() -> None:
     for page in pages():
         text = page.read_text()
         found = blocks(page, "python")
@@ -186,4 +186,6 @@ def test_pages_with_several_python_blocks_say_that_they_run_in_order_and_need_wh
             continue
         if len(found) > 1:
             before = " ".join(text[: text.index(found[0].text)].split())
-            assert re.search(r"(?i)\brun the blocks\b|\bblocks?\b[^.]* (?:runs?|needs?)\b", before), page
+            assert re.search(
+                r"(?i)\brun the blocks\b|\bblocks?\b[^.]* (?:runs?|needs?)\b", before
+            ), page

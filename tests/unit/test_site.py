@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import pennon.names
 from tests.documents import ROOT
 
 PYTHON = ROOT / ".venv-docs" / "bin" / "python"
@@ -105,6 +106,13 @@ def test_each_page_of_the_documents_is_in_the_navigation() -> None:
     docs = ROOT / "docs"
     pages = {each.relative_to(docs).as_posix() for each in docs.rglob("*.md")}
     assert {each for each in pages if not each.startswith("decisions/")} <= named
+
+
+def test_each_public_name_is_in_the_reference() -> None:
+    pages = "".join(each.read_text() for each in (ROOT / "docs" / "api").glob("*.md"))
+    named = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))
+    public = {f"{home}.{name}" for name, home in pennon.names.HOMES.items()}
+    assert public <= named
 
 
 @pytest.mark.slow

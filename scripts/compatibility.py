@@ -90,7 +90,7 @@ def tried(steps: Mapping[str, Callable[[], object]]) -> dict[str, Outcome]:
             step()
             found[name] = None
         except (OracleError, Exception) as error:  # noqa: BLE001 - each is a result
-            found[name] = f"`{' '.join(str(error).split())[:120]}`"
+            found[name] = f"`{' '.join(str(error).replace('`', '').split())[:120]}`"
     return found
 
 

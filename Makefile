@@ -172,7 +172,7 @@ docs: setup ## check the documents: links, named files, ledger numbers, named te
 .PHONY: site
 site: ## the documents as a website in build/site, with an API reference; every link is checked (SERVE=1 shows it)
 	@scripts/setup.sh docs
-	@$(CURDIR)/.venv-docs/bin/python scripts/site/build.py $(if $(SERVE),--serve)
+	@$(CURDIR)/.venv-docs/bin/python scripts/website/build.py $(if $(SERVE),--serve)
 
 .PHONY: compatibility
 compatibility: old-oracles ## try tables of many releases of Lance, and write docs/compatibility.md

@@ -48,7 +48,7 @@ def serve() -> None:
     """Show the site on this machine, until Ctrl-C."""
     handler = lambda *args: SimpleHTTPRequestHandler(*args, directory=str(SITE))  # noqa: E731 - of one line
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/")
+        print(f"http://127.0.0.1:{server.server_port}/", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

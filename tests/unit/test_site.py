@@ -108,6 +108,12 @@ def test_each_page_of_the_documents_is_in_the_navigation() -> None:
     assert {each for each in pages if not each.startswith("decisions/")} <= named
 
 
+def test_scripts_named_by_the_makefile_exist() -> None:
+    named = re.findall(r"scripts/[\w/]+\.(?:py|sh)", (ROOT / "Makefile").read_text())
+    assert "scripts/website/build.py" in named
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
 def test_each_public_name_is_in_the_reference() -> None:
     pages = "".join(each.read_text() for each in (ROOT / "docs" / "api").glob("*.md"))
     named = set(re.findall(r"^::: (\S+)$", pages, re.MULTILINE))

@@ -85,6 +85,7 @@ check: oracle ## all that must hold: the tests, and faults, limits, all of inter
 
 .PHONY: test-all
 test-all: old-oracles engines embeddings train browser ## run the slow tests as well, and the kernels with sanitizers (PART=2/3: one part)
+	@scripts/setup.sh docs
 	@$(PYTEST) --timeout 3600 $(if $(PART),--part $(PART)) $(ARGS)
 	@$(if $(PART)$(ARGS),,scripts/sanitize.sh)
 
@@ -172,6 +173,15 @@ bench-loader: train ## training batches beside lance.torch, MosaicML Streaming a
 docs: setup ## check the documents: links, named files, ledger numbers, named tests
 	@$(PY) scripts/check_docs.py
 
+.PHONY: site
+site: ## the documents as a website in build/site, with an API reference; every link is checked (SERVE=1 shows it)
+	@scripts/setup.sh docs
+	@$(CURDIR)/.venv-docs/bin/python scripts/website/build.py $(if $(SERVE),--serve)
+
+.PHONY: compatibility
+compatibility: old-oracles ## try tables of many releases of Lance, and write docs/compatibility.md
+	@$(PY) scripts/compatibility.py
+
 .PHONY: protos
 protos: ## compile protos/ into src/pennon/proto
 	@scripts/setup.sh protos
@@ -187,7 +197,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-train .venv-spark-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-train .venv-spark-* .venv-docs .venv-protos .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,4 +36,5 @@ for release in 4.0 3.5; do
     group=spark-$(echo "$release" | tr . -)
     compile "requirements/spark-$release.lock" pyproject.toml --group "$group"
 done
+compile requirements/docs.lock --group pyproject.toml:docs
 compile requirements/protos.lock --group pyproject.toml:protos

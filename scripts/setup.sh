@@ -9,6 +9,7 @@
 #   scripts/setup.sh train     .venv-train: torch for CPUs, and the loaders that ours is measured beside
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
 #   scripts/setup.sh browser   Chromium without a window, for the tests of `pennon view` (slow tests; Debian, as root)
+#   scripts/setup.sh docs      .venv-docs: mkdocs, its theme, and the reader of docstrings
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -218,6 +219,7 @@ case "${1:-all}" in
         done
         ;;
     browser) ensure_browser ;;
+    docs) ensure_system && ensure_venv .venv-docs requirements/docs.lock ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, browser or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, browser, docs or protos" ;;
 esac

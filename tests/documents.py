@@ -26,7 +26,9 @@ class Block:
 
 def pages() -> list[Path]:
     """Return the pages for users and developers; a decision tells of its day."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = sorted((ROOT / "docs").rglob("*.md"))
+    pages = [each for each in docs if each.parent.name != "decisions"]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *pages]
 
 
 def blocks(page: Path, language: str | None = None) -> list[Block]:
@@ -74,7 +76,7 @@ def _results(text: str) -> dict[int, str]:
 
 def _literal(comment: str) -> Any:
     """Return the value that a comment shows, a dict without what ``…`` stands for; None if it shows none."""
-    value = re.match(r"'[^']*'|\d+$|\{.*\}$|\[.*\]$", comment)
+    value = re.match(r"'[^']*'|\d+$|(?:True|False)$|\{.*\}$|\[.*\]$", comment)
     try:
         return ast.literal_eval(value[0].replace(", …}", "}")) if value else None
     except (SyntaxError, ValueError):

@@ -29,6 +29,7 @@ SLOW_SECONDS: Final[Mapping[str, float]] = {
     "property/test_programs.py": 15,
     "spark": 8,
     "unit": 20,
+    "unit/test_site.py": 40,
 }
 """Seconds of one test marked ``slow``, by folder, module or function below tests, on two quiet cores."""
 SECONDS: Final[Mapping[str, float]] = {

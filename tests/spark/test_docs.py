@@ -1,4 +1,4 @@
-"""All code blocks of docs/spark.md, docs/sql-on-spark.md, docs/streams.md and of README's part about Spark run."""
+"""All code blocks of the pages about Spark run, and of the tutorial, the move from Delta, and README's part about Spark."""
 
 from __future__ import annotations
 
@@ -59,3 +59,30 @@ def test_the_blocks_of_the_readme_about_spark_run(
             text = text.replace(name, f"{tmp_path}/{name}")
         run(type(block)(block.page, block.language, text, block.line), names)
     assert {row.word for row in names["words"].toDF().collect()} == {"b"}
+
+
+def test_the_blocks_of_the_tutorial_run_from_top_to_bottom(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(ROOT / "docs" / "tutorial.md", "python"):
+        # Spark resolves a relative path in the folder where its JVM was started
+        text = re.sub(r'"((?:books|cheap)\.lance)"', rf'"{tmp_path}/\1"', block.text)
+        run(type(block)(block.page, block.language, text, block.line), names)
+    assert names["table"].count() == names["ds"].count_rows()
+
+
+def test_the_blocks_of_the_page_about_delta_run_over_a_copy_in_parquet(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    orders = (
+        "SELECT id, id * 1.5D AS amount, IF(id % 2 = 0, 'new', 'paid') AS status FROM range(100)"
+    )
+    spark.sql(orders).write.parquet(f"{tmp_path}/orders-delta")
+    names: dict[str, Any] = {"spark": spark}
+    for block in blocks(ROOT / "docs" / "migrate" / "from-delta.md", "python"):
+        text = re.sub(r'"(orders[\w.-]+)"', rf'"{tmp_path}/\1"', block.text)
+        text = text.replace('format("delta")', 'format("parquet")')  # Delta's jar is not here
+        run(type(block)(block.page, block.language, text, block.line), names)
+    assert names["table"].toDF().where("status = 'new'").count() == 1

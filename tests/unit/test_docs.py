@@ -21,21 +21,35 @@ from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
 from tests.unit.io.web_server import serving
 
 README = ROOT / "README.md"
-RUN_HERE = {
-    "README.md",
+WHOLE = [
     "catalogs.md",
-    "compat.md",
-    "embeddings.md",
     "dataframes.md",
+    "embeddings.md",
+    "index.md",
+    "migrate/from-lancedb.md",
+    "migrate/from-parquet.md",
+    "migrate/from-pylance.md",
+    "migrate/from-webdataset.md",
     "monitoring.md",
+    "operations.md",
+    "search.md",
+    "security.md",
     "sql.md",
-    "stores.md",
     "tables.md",
     "versions.md",
-}
+]
+"""Pages whose blocks run one after the other in an empty folder, with nothing defined before."""
+RUN_HERE = {"README.md", "compat.md", "stores.md", *(Path(each).name for each in WHOLE)}
 RUN_BESIDE_ENGINES = {"huggingface.md", "ray-daft.md"}
 """Run by tests/engines, in the environment of these libraries."""
-RUN_ON_SPARK = {"README.md", "spark.md", "sql-on-spark.md", "streams.md"}
+RUN_ON_SPARK = {
+    "README.md",
+    "from-delta.md",
+    "spark.md",
+    "sql-on-spark.md",
+    "streams.md",
+    "tutorial.md",
+}
 RUN_WITH_TORCH = {"training.md"}
 
 
@@ -76,18 +90,13 @@ def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> No
         pl.from_arrow(names["ds"])
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "catalogs.md",
-        "dataframes.md",
-        "embeddings.md",
-        "monitoring.md",
-        "sql.md",
-        "tables.md",
-        "versions.md",
-    ],
-)
+def test_the_python_blocks_of_the_tutorial_run_up_to_spark() -> None:
+    names: dict[str, Any] = {}
+    for block in section(ROOT / "docs" / "tutorial.md", "# Tutorial", "## On Spark"):
+        run(block, names)
+
+
+@pytest.mark.parametrize("page", WHOLE)
 def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / page, "python"):
@@ -154,11 +163,11 @@ def test_the_commands_of_the_readme_run() -> None:
     assert pennon.dataset(uri).data_storage_version == "2.1"
 
 
-@pytest.mark.parametrize("page", [page.name for page in pages()])
+@pytest.mark.parametrize("page", [page.relative_to(ROOT).as_posix() for page in pages()])
 def test_make_targets_named_by_a_page_exist(page: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    text = next(each for each in pages() if each.name == page).read_text()
+    text = (ROOT / page).read_text()
     lines = [
         line
         for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -168,3 +177,16 @@ def test_make_targets_named_by_a_page_exist(page: str) -> None:
     for line in named:
         words = line.split()
         assert set(words[words.index("make") + 1 :]) <= known, line
+
+
+def test_pages_with_several_python_blocks_name_their_order_and_needs() -> None:
+    for page in pages():
+        text = page.read_text()
+        found = blocks(page, "python")
+        if page.parent.name not in {"docs", "migrate"}:
+            continue
+        if len(found) > 1:
+            before = " ".join(text[: text.index(found[0].text)].split())
+            assert re.search(
+                r"(?i)\brun the blocks\b|\bblocks?\b[^.]* (?:runs?|needs?)\b", before
+            ), page

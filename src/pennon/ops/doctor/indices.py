@@ -138,7 +138,8 @@ class _Exam:
             text = found.what
             self._say(code, text, Severity.ERROR, _REBUILD, found.file)
             return
-        self.state.findings.append(found)
+        what = f"filters scan its rows instead, and other readers may miss some: {found.what}"
+        self._say("unusable-index", what, Severity.WARNING, _OPTIMIZE, found.file)
 
     def _say_unknown(self) -> None:
         newest = kind_of_any_version(self.index)
@@ -199,7 +200,10 @@ class _Exam:
     def _name_rows(self) -> None:
         """Read the rows that the segment names, by its kind."""
         kind = kind_of(self.index)
-        if kind is not None and (self.index.fragment_ids or self.index.files):
+        has_layout = not self.index.is_vector or any(
+            path.endswith("auxiliary.idx") for path in self._files()
+        )
+        if kind is not None and has_layout and (self.index.fragment_ids or self.index.files):
             kind.rows_named(self.snapshot.index_files(self.index, made_now))
 
     def _look_at_coverage(self) -> None:

@@ -1,4 +1,4 @@
-"""``pennon``: ingest, convert, compact, clean, diff, info, head, versions and inspect.
+"""``pennon``: ingest, convert, compact, clean, diff, doctor, info, head, versions and inspect.
 
 Each command imports what it needs when it runs, so that ``--help`` answers at once.  An error is
 one line on stderr and exit code 1; how the command line itself was wrong, exit code 2.
@@ -13,6 +13,7 @@ import click
 from pennon.cli.arguments import HELP
 from pennon.cli.convert import convert
 from pennon.cli.diff import diff
+from pennon.cli.doctor import doctor
 from pennon.cli.ingest import ingest
 from pennon.cli.inspect import inspect
 from pennon.cli.show import say
@@ -30,7 +31,7 @@ def app() -> None:
     """
 
 
-for command in (ingest, convert, compact, clean, diff, info, head, versions, inspect):
+for command in (ingest, convert, compact, clean, diff, doctor, info, head, versions, inspect):
     app.add_command(command)
 
 

@@ -68,7 +68,10 @@ def newest_readable(
     """Return the newest version whose manifest can be read; what is wrong with newer ones is a finding."""
     for location in reversed(locations):
         try:
-            return location, read_manifest_at(store, location)
+            manifest = read_manifest_at(store, location)
+            for _ in manifest.fragments:  # each is parsed when it is asked for
+                pass
+            return location, manifest
         except Exception as error:  # noqa: BLE001 - damage must never end the examination
             found = finding_of(error, file=location.path)
             if isinstance(error, LanceError) and found.code == "damaged-file":

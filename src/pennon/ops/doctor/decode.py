@@ -21,7 +21,10 @@ _MOST_ROWS: Final = 1 << 20
 _GROWTH: Final = 8
 _MOST_ERRORS: Final = 8
 """So many different errors of one column are kept."""
-_NULL_POSITION: Final = 1
+_TAKEN: Final = 16
+_WIDE_BYTES: Final = 64
+_MOST_FAILURES: Final = 16
+"""After so many batches in a row that cannot be decoded, the rest of the column is given up."""
 
 
 @dataclass(slots=True)
@@ -47,10 +50,15 @@ def decode_column(reader: FragmentReader, top: Field, rows: int, into: DecodedCo
     Raises what opening the files raises.
     """
     prepared = reader.prepare([top])
-    start, size = 0, _FIRST_ROWS
+    start, size, failures = 0, _FIRST_ROWS, 0
     while start < rows:
         end = min(start + size, rows)
+        before = into.rows
         found = _decode(prepared, reader, top, range(start, end), into)
+        failures = 0 if into.rows > before else failures + 1
+        if failures == _MOST_FAILURES:
+            into.failed(next(reversed(into.first.values())), rows - end)
+            return
         wanted = (end - start) * _BATCH_BYTES // max(found, 1)
         size = max(1, min(wanted, size * _GROWTH, _MOST_ROWS))
         start = end
@@ -63,6 +71,7 @@ def _decode(
     try:
         (chunks,) = prepared.read(Rows.between(rows.start, rows.stop))
         _check(chunks, reader, top, rows)
+        _check_takes(prepared, chunks, rows)
     except (LanceError, pa.ArrowException, MemoryError, ValueError, OverflowError) as error:
         into.failed(_typed(error), len(rows))
         return _BATCH_BYTES
@@ -91,6 +100,21 @@ def _check(chunks: list[pa.Array[Any]], reader: FragmentReader, top: Field, rows
             raise FormatError(message)
     for chunk in chunks:
         _check_positions(chunk, reader, top)
+
+
+def _check_takes(prepared: PreparedRead, chunks: list[pa.Array[Any]], rows: range) -> None:
+    """Raise FormatError if takes of rows give other values than the scan: they go by an index in the page.
+
+    Pages of wide values have an entry for each row: every other row is taken, which reads all of them.
+    """
+    is_wide = sum(chunk.nbytes for chunk in chunks) >= _WIDE_BYTES * len(rows)
+    step = 2 if is_wide else max(len(rows) // _TAKEN, 1)
+    offsets = np.arange(0, len(rows), step, dtype=np.int64)
+    (taken,) = prepared.read(Rows.at(offsets + rows.start))
+    found, wanted = pa.chunked_array(taken), pa.chunked_array(chunks).take(pa.array(offsets))
+    if not found.equals(wanted) and str(found.to_pylist()) != str(wanted.to_pylist()):  # NaNs
+        message = f"takes of rows {rows.start} to {rows.stop} give other values than a scan"
+        raise FormatError(message)
 
 
 def _check_positions(chunk: pa.Array[Any], reader: FragmentReader, top: Field) -> None:

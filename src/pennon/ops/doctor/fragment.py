@@ -26,7 +26,7 @@ from pennon.schema.field import Field
 from pennon.schema.named_fields import named_fields
 from pennon.table.apply.checks import missing_field
 from pennon.table.deletion import parse_deletions
-from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment, Sequence
+from pennon.table.fragment import MAX_ROWS, NO_COLUMN, DataFileRef, Fragment, Sequence
 from pennon.table.row_ids.decode_wire import (
     decode_row_ids,
     decode_row_versions,
@@ -219,7 +219,7 @@ class _Exam:
         if not counts or set(counts.values()) == {stated}:
             return stated or 0
         if not stated:
-            if len(set(counts.values())) == 1:
+            if len(set(counts.values())) == 1 and max(counts.values()) <= MAX_ROWS:
                 return next(iter(counts.values()))
             listed = ", ".join(f"{path}: {count}" for path, count in counts.items())
             what = f"the data files have different numbers of rows: {listed}"
@@ -233,6 +233,7 @@ class _Exam:
             self._say("wrong-rows", what, _REPAIR, path)
         found = set(counts.values())
         may_correct = self.fragment.row_ids is None and not self.state.lost_files
+        may_correct = may_correct and max(found) <= MAX_ROWS
         if len(found) == 1 and len(others) == len(self.fragment.files) and may_correct:
             self.state.rows = found.pop()
             return self.state.rows

@@ -21,6 +21,7 @@ from pennon.table.base_paths import root_of
 from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import summarize_manifest_file
+from pennon.table.naming import parse_manifest_name
 from pennon.table.refs.tags_and_branches import (
     branch_folder,
     branch_path,
@@ -68,10 +69,7 @@ def newest_readable(
     """Return the newest version whose manifest can be read; what is wrong with newer ones is a finding."""
     for location in reversed(locations):
         try:
-            manifest = read_manifest_at(store, location)
-            for _ in manifest.fragments:  # each is parsed when it is asked for
-                pass
-            return location, manifest
+            return location, _read_whole(store, location)
         except Exception as error:  # noqa: BLE001 - damage must never end the examination
             found = finding_of(error, file=location.path)
             if isinstance(error, LanceError) and found.code == "damaged-file":
@@ -81,6 +79,14 @@ def newest_readable(
                 )
             findings.append(found)
     return None
+
+
+def _read_whole(store: Store, location: ManifestLocation) -> Manifest:
+    """Return the manifest at a place, all of whose fragments can be parsed."""
+    manifest = read_manifest_at(store, location)
+    for _ in manifest.fragments:  # each is parsed when it is asked for
+        pass
+    return manifest
 
 
 # --- other versions -----------------------------------------------------------------------------------
@@ -156,8 +162,6 @@ def check_refs(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _numbers(paths: Sequence[str]) -> set[int]:
-    from pennon.table.naming import parse_manifest_name  # noqa: PLC0415
-
     return {int(found[1]) for found in map(parse_manifest_name, paths) if found is not None}
 
 

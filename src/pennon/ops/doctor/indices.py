@@ -171,10 +171,9 @@ class _Exam:
         names = {path.split(f"{self.index.uuid}/", 1)[-1]: size for path, size in there.items()}
         if not there and not self.index.fragment_ids and not self.index.files:
             return False  # an index of no rows may have no files
-        if not there:
-            self._break(
-                "missing-index-file", "the folder of the index has no files", file=self.index.folder
-            )
+        if not there and not self.index.files:
+            what = "the folder of the index has no files"
+            self._break("missing-index-file", what, file=self.index.folder)
             return False
         for each in self.index.files:
             path = f"{self.index.folder}/{each.path}"
@@ -182,7 +181,7 @@ class _Exam:
                 self._break("missing-index-file", "a file of the index is not there", file=path)
             elif each.size_bytes and names[each.path] != each.size_bytes:
                 what = f"the file has {names[each.path]} bytes, the index's entry says {each.size_bytes}"
-                self._say("wrong-index-size", what, Severity.WARNING, _REBUILD, path)
+                self._break("wrong-index-size", what, file=path)
         return not self.state.is_broken
 
     def _open(self) -> None:

@@ -1,4 +1,4 @@
-"""``pennon``: ingest, convert, compact, clean, diff, doctor, info, head, versions and inspect.
+"""``pennon``: ingest, convert, compact, clean, diff, doctor, info, head, versions, inspect and verify.
 
 Each command imports what it needs when it runs, so that ``--help`` answers at once.  An error is
 one line on stderr and exit code 1; how the command line itself was wrong, exit code 2.
@@ -19,6 +19,7 @@ from pennon.cli.inspect import inspect
 from pennon.cli.show import say
 from pennon.cli.table import head, info, versions
 from pennon.cli.upkeep import clean, compact
+from pennon.cli.verify import verify
 from pennon.errors import LanceError
 
 
@@ -31,7 +32,19 @@ def app() -> None:
     """
 
 
-for command in (ingest, convert, compact, clean, diff, doctor, info, head, versions, inspect):
+for command in (
+    ingest,
+    convert,
+    compact,
+    clean,
+    diff,
+    doctor,
+    info,
+    head,
+    versions,
+    inspect,
+    verify,
+):
     app.add_command(command)
 
 

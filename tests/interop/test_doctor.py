@@ -116,7 +116,7 @@ def test_repaired_table_is_read_by_pylance_with_the_rows_that_are_left(
     assert {path for path in uri.rglob("*") if path.is_file()} == before
     version = plan.apply()
     assert before < {path for path in uri.rglob("*") if path.is_file()}
-    assert doctor.repair(uri).summary in {"nothing to repair"} or name == "newest manifest"
+    assert doctor.repair(uri).summary == "nothing to repair"
     report = doctor.examine(uri, deep=True)
     old = {"incomplete-version", "damaged-version", "no-clean-up", "damaged-manifest"}
     left = [each for each in report if each.code not in old]
@@ -180,7 +180,7 @@ def test_verify_finds_that_pylance_reads_the_same(tmp_path: Path) -> None:
             "st": pa.array([None if n is None else {"x": n, "y": [str(n)]} for n in numbers]),
             "v": pa.array([[float(n)] * 4 for n in range(1000)], pa.list_(pa.float32(), 4)),
             "dec": pa.array([Decimal(n) / 10 for n in range(1000)], pa.decimal128(20, 1)),
-            "a.b": pa.array(range(1000)),
+            "a b": pa.array(range(1000)),
         }
     )
     ds = pennon.write_dataset(table, uri, max_rows_per_file=300)

@@ -38,42 +38,38 @@ class ColumnHash:
             array = array.dictionary_decode()
         kind = array.type
         self._update(f"{path}?", array.is_valid().cast(pa.uint8()))
-        if t.is_null(kind):
-            return
         if t.is_struct(kind):
             for number, child in enumerate(array.flatten()):
                 self._add(f"{path}.{kind.field(number).name}", child)
-        elif t.is_list(kind) or t.is_large_list(kind):
-            self._add_lists(path, array)
+        elif not t.is_null(kind):
+            self._add_values(path, array.drop_null())
+
+    def _add_values(self, path: str, array: Any) -> None:
+        """Add values none of which is NULL."""
+        kind = array.type
+        if t.is_list(kind) or t.is_large_list(kind):
+            self._add_lengths(path, array)
+            self._add(f"{path}[]", array.flatten())
         elif t.is_fixed_size_list(kind):
-            self._add(f"{path}[]", array.drop_null().flatten())
-        elif (
-            t.is_string(kind)
-            or t.is_large_string(kind)
-            or t.is_binary(kind)
-            or t.is_large_binary(kind)
-        ):
-            self._add_bytes(path, array.drop_null())
+            self._add(f"{path}[]", array.flatten())
+        elif _is_bytes(kind):
+            self._add_bytes(path, array)
         elif t.is_boolean(kind):
-            self._update(path, array.fill_null(False).cast(pa.uint8()))  # noqa: FBT003 - Arrow's own order
-        elif _has_width(kind) and kind.bit_width in {8, 16, 32, 64}:
-            self._update(path, array.drop_null().view(getattr(pa, f"uint{kind.bit_width}")()))
+            self._update(path, array.cast(pa.uint8()))
+        elif _has_width(kind):
+            self._update(path, array.view(getattr(pa, f"uint{kind.bit_width}")()))
         else:
-            for value in array.drop_null():
+            for value in array:
                 self._hash(path).update(f"{value.as_py()!r};".encode())
 
-    def _add_lists(self, path: str, array: Any) -> None:
-        full = array.drop_null()
-        lengths = [end - start for start, end in _bounds(full)]
-        self._update(f"{path}#", pa.array(lengths, pa.int64()))
-        self._add(f"{path}[]", full.flatten())
-
-    def _add_bytes(self, path: str, array: Any) -> None:
+    def _add_lengths(self, path: str, array: Any) -> None:
         lengths = [end - start for start, end in _bounds(array)]
         self._update(f"{path}#", pa.array(lengths, pa.int64()))
-        data = array.buffers()[2]
-        if data is not None and len(array):
-            bounds = _bounds(array)
+
+    def _add_bytes(self, path: str, array: Any) -> None:
+        self._add_lengths(path, array)
+        data, bounds = array.buffers()[2], _bounds(array)
+        if data is not None and bounds:
             self._hash(path).update(memoryview(data)[bounds[0][0] : bounds[-1][1]])
 
     def _update(self, path: str, numbers: Any) -> None:
@@ -81,6 +77,12 @@ class ColumnHash:
 
     def _hash(self, path: str) -> Any:
         return self._parts.setdefault(path, blake2b(digest_size=16))
+
+
+def _is_bytes(kind: Any) -> bool:
+    """Return whether values of a type are texts or bytes, each with offsets."""
+    is_text = t.is_string(kind) or t.is_large_string(kind)
+    return bool(is_text or t.is_binary(kind) or t.is_large_binary(kind))
 
 
 def _has_width(kind: Any) -> bool:

@@ -20,7 +20,6 @@ from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, u
 from pennon.cli.show import print_table, say
 from pennon.dataset.open import dataset
 from pennon.errors import ArgumentError
-from pennon.schema.project import quoted
 
 _READ: Final = """
 import json, sys
@@ -30,10 +29,9 @@ asked = json.loads(sys.stdin.read())
 if "pennon" in sys.modules:
     sys.exit("the `lance` of this Python is Pennon itself (pennon.as_lance)")
 table = lance.dataset(asked["uri"], version=asked["version"], storage_options=asked["options"])
-quoted = asked["columns"]
-open_batches = lambda name: table.scanner(columns=[quoted[name]]).to_batches()
+open_batches = lambda name: table.scanner(columns=[name]).to_batches()
 answer = {"release": lance.__version__, "version": table.version}
-answer["columns"] = hash_columns(open_batches, list(quoted))
+answer["columns"] = hash_columns(open_batches, asked["columns"])
 print(json.dumps(answer))
 """
 
@@ -71,12 +69,12 @@ def verify(
         "uri": table.uri,
         "version": table.version,
         "options": options,
-        "columns": {name: name if name.isidentifier() else quoted(name) for name in names},
+        "columns": names,
     }
     theirs = _ask(python, asked)
 
     def batches(name: str) -> Iterator[pa.RecordBatch]:
-        return table.to_batches(columns=[asked["columns"][name]])
+        return table.to_batches(columns=[name])
 
     ours = column_hashes.hash_columns(batches, names)
     rows = [(name, *_compared(ours[name], theirs["columns"][name])) for name in names]

@@ -25,6 +25,7 @@ RUN_HERE = {
     "README.md",
     "catalogs.md",
     "compat.md",
+    "doctor.md",
     "embeddings.md",
     "dataframes.md",
     "sql.md",
@@ -76,7 +77,16 @@ def test_the_python_blocks_of_the_readme_run_and_polars_takes_no_dataset() -> No
 
 
 @pytest.mark.parametrize(
-    "page", ["catalogs.md", "dataframes.md", "embeddings.md", "sql.md", "tables.md", "versions.md"]
+    "page",
+    [
+        "catalogs.md",
+        "dataframes.md",
+        "doctor.md",
+        "embeddings.md",
+        "sql.md",
+        "tables.md",
+        "versions.md",
+    ],
 )
 def test_the_python_blocks_of_a_page_run(page: str) -> None:
     names: dict[str, Any] = {}

@@ -8,12 +8,16 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import pennon
 from pennon import doctor
+from pennon.errors import ArgumentError, RetryableConflict
+from pennon.table.manifest_wire import serialize_manifest_file
 from tests.faults.blob_files import COLUMNS, BlobDamager
 from tests.faults.blob_files import place as place_blob_file
 from tests.faults.damage import Damager
@@ -220,3 +224,47 @@ def test_examination_writes_and_deletes_nothing(tmp_path: Path) -> None:
     assert contents() == before
     shutil.rmtree(uri / "data")
     assert doctor.repair(uri).rows_lost == 570
+
+
+def test_file_of_a_shallow_clone_is_named_by_its_whole_path(tmp_path: Path) -> None:
+    uri, clone = tmp_path / "t.lance", tmp_path / "clone.lance"
+    write_everything(uri)
+    pennon.dataset(uri).shallow_clone(clone)
+    assert doctor.examine(clone, deep=True).is_sound
+    strict = doctor.examine(clone, trusted_bases=[])
+    assert {each.code for each in strict} == {"untrusted-place"}
+    assert doctor.repair(clone, trusted_bases=[]).steps == ()
+    path = sorted((uri / "data").glob("*.lance"))[0]
+    path.unlink()
+    report = doctor.examine(clone)
+    assert str(path) in {each.file for each in report if each.code == "missing-file"}
+
+
+def test_table_with_a_newer_feature_is_not_taken_for_damaged(tmp_path: Path) -> None:
+    """To let an older version follow would take away what a newer release wrote."""
+    uri = tmp_path / "t.lance"
+    pennon.write_dataset(pa.table({"id": range(3)}), uri)
+    pennon.write_dataset(pa.table({"id": range(3)}), uri, mode="append")
+    path = min((uri / "_versions").iterdir())
+    manifest = pennon.dataset(uri).snapshot.manifest
+    place(path, serialize_manifest_file(replace(manifest, reader_flags=1 << 40)))
+    report = doctor.examine(uri)
+    assert [(each.code, each.file) for each in report if each.code != "no-clean-up"] == [
+        ("not-readable-here", f"_versions/{path.name}")
+    ]
+    plan = doctor.repair(uri)
+    assert (plan.steps, "no manifest of the table can be read" in plan.summary) == ((), True)
+    with pytest.raises(ArgumentError):
+        plan.apply()
+
+
+def test_repair_does_not_follow_a_commit_that_came_since(tmp_path: Path) -> None:
+    uri = tmp_path / "t.lance"
+    pennon.write_dataset(pa.table({"id": range(30)}), uri, max_rows_per_file=10)
+    sorted((uri / "data").iterdir())[0].unlink()
+    plan = doctor.repair(uri)
+    pennon.write_dataset(pa.table({"id": range(3)}), uri, mode="append")
+    with pytest.raises(RetryableConflict):
+        plan.apply()
+    assert doctor.repair(uri).apply() == 3
+    assert pennon.dataset(uri).count_rows() == 23

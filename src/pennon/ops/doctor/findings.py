@@ -27,6 +27,10 @@ class Severity(StrEnum):
 
     ``error``: rows or indices cannot be read, or are wrong.  ``warning``: it works here, but something is lost,
     cannot be checked, or fails elsewhere.  ``note``: nothing is wrong, and there is advice.
+
+    >>> from pennon.doctor import Severity
+    >>> [str(each) for each in Severity]
+    ['error', 'warning', 'note']
     """
 
     ERROR = "error"

@@ -72,12 +72,12 @@ def newest_readable(
             return location, _read_whole(store, location)
         except Exception as error:  # noqa: BLE001 - damage must never end the examination
             found = finding_of(error, file=location.path)
-            if isinstance(error, LanceError) and found.code == "damaged-file":
-                advice = "`pennon doctor TABLE --repair` shows which version can take its place"
-                found = finding_of(
-                    error, file=location.path, code="damaged-manifest", advice=advice
-                )
-            findings.append(found)
+            if found.code != "damaged-file":  # an older version would be another table
+                findings.append(found)
+                return None
+            advice = "`pennon doctor TABLE --repair` shows which version can take its place"
+            code = "damaged-manifest"
+            findings.append(finding_of(error, file=location.path, code=code, advice=advice))
     return None
 
 

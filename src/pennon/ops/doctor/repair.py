@@ -106,6 +106,12 @@ class Repair:
     """The plan of a repair: what it does, and what is lost by it; `apply` makes the new version.
 
     ``why_not``: why nothing can be done, None if something can.
+
+    >>> from pennon import doctor
+    >>> _ = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+    >>> plan = doctor.repair(uri)
+    >>> plan.steps, plan.rows_lost, plan.values_lost, plan.rows_restored
+    ((), 0, 0, 0)
     """
 
     steps: tuple[Step, ...]
@@ -173,7 +179,8 @@ def plan_repair(exam: Examination, choice: Choice | None = None) -> Repair:
     A repair of columns and pages needs a deep examination.
     """
     if exam.snapshot is None or exam.location is None:
-        return Repair((), "no manifest of the table can be read; restore one from a copy")
+        why = next((each.what for each in exam.findings if each.code != "damaged-version"), "")
+        return Repair((), f"no manifest of the table can be read ({why}); restore one from a copy")
     blind = next((each for each in exam.findings if each.code in _BLIND), None)
     if blind is not None:
         return Repair((), f"what is broken is not known: {blind.what}")

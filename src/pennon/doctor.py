@@ -15,6 +15,7 @@ from pennon.ops.doctor.examine import examine as _examine
 from pennon.ops.doctor.examine import on_threads
 from pennon.ops.doctor.findings import Finding, Report, Severity
 from pennon.ops.doctor.repair import Choice, Repair, Step, plan_repair
+from pennon.table.base_paths import Trust
 
 if TYPE_CHECKING:
     from pennon.io.store import Store
@@ -45,8 +46,9 @@ def examine(
     >>> print(doctor.examine(uri, deep=True))
     version 1: 0 errors, 0 warnings, 0 notes; 1 fragment, 3 rows, 3 values decoded
     """
-    store = _open(uri, storage_options, trusted_bases)
-    return _examine(store, version, deep=deep, run=on_threads(threads)).report()
+    store, trust = _place(uri, storage_options, trusted_bases)
+    exam = _examine(store, version, deep=deep, trust=trust, run=on_threads(threads))
+    return exam.report()
 
 
 def repair(
@@ -73,14 +75,16 @@ def repair(
     >>> doctor.repair(uri).summary
     'nothing to repair'
     """
-    store = _open(uri, storage_options, trusted_bases)
-    exam = _examine(store, deep=deep, run=on_threads(threads))
+    store, trust = _place(uri, storage_options, trusted_bases)
+    exam = _examine(store, deep=deep, trust=trust, run=on_threads(threads))
     return plan_repair(exam, Choice(restore_deleted, lost_columns))
 
 
-def _open(
+def _place(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None,
     trusted_bases: Sequence[str | os.PathLike[str]] | None,
-) -> Store:
-    return open_store(uri, dict(storage_options) if storage_options else None, trusted_bases)
+) -> tuple[Store, Trust]:
+    """Return the store of a table, and the places outside of it that may be read."""
+    options = dict(storage_options) if storage_options else None
+    return open_store(uri, options, trusted_bases), Trust.given(trusted_bases, options)

@@ -234,7 +234,7 @@ def test_file_of_a_shallow_clone_is_named_by_its_whole_path(tmp_path: Path) -> N
     strict = doctor.examine(clone, trusted_bases=[])
     assert {each.code for each in strict} == {"untrusted-place"}
     assert doctor.repair(clone, trusted_bases=[]).steps == ()
-    path = sorted((uri / "data").glob("*.lance"))[0]
+    path = min((uri / "data").glob("*.lance"))
     path.unlink()
     report = doctor.examine(clone)
     assert str(path) in {each.file for each in report if each.code == "missing-file"}
@@ -261,7 +261,7 @@ def test_table_with_a_newer_feature_is_not_taken_for_damaged(tmp_path: Path) -> 
 def test_repair_does_not_follow_a_commit_that_came_since(tmp_path: Path) -> None:
     uri = tmp_path / "t.lance"
     pennon.write_dataset(pa.table({"id": range(30)}), uri, max_rows_per_file=10)
-    sorted((uri / "data").iterdir())[0].unlink()
+    min((uri / "data").iterdir()).unlink()
     plan = doctor.repair(uri)
     pennon.write_dataset(pa.table({"id": range(3)}), uri, mode="append")
     with pytest.raises(RetryableConflict):

@@ -133,7 +133,9 @@ def commit_behind(
         dictionaries=repaired.dictionaries,
         repaired=repaired,
     )
-    return put_behind(snapshot.store, transaction, replace(repaired, version=newest), options)
+    return put_behind(
+        snapshot.store, transaction, replace(repaired, version=DatasetVersion(newest)), options
+    )
 
 
 def _of_repair(read_version: int, repaired: Manifest, properties: Mapping[str, str]) -> Transaction:

@@ -35,7 +35,7 @@ from pennon.ops.doctor.table import check_raw, check_version
 from pennon.ops.doctor.task import ExamineTask, State
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.table.base_paths import base_uri, root_of
+from pennon.table.base_paths import Trust, base_uri, place_store, root_of
 from pennon.table.versions import ManifestLocation, find_location
 
 Run: TypeAlias = Callable[[ExamineTask], Sequence[State]]
@@ -70,7 +70,8 @@ class Examination:
             found,
             len(self.fragments),
             sum(each.live or 0 for each in self.fragments),
-            sum(each.values for each in (*self.fragments, *self.segments)),
+            sum(each.values for each in self.fragments)
+            + sum(each.values for each in self.segments),
             self.deep,
         )
 
@@ -85,12 +86,17 @@ def on_threads(threads: int | None = None) -> Run:
 
 
 def examine(
-    store: Store, version: int | None = None, *, deep: bool = False, run: Run | None = None
+    store: Store,
+    version: int | None = None,
+    *,
+    deep: bool = False,
+    trust: Trust | None = None,
+    run: Run | None = None,
 ) -> Examination:
     """Look at a version of a table, by default the newest one, and at what lies around it.
 
-    ``deep``: decode every page of every column, and every file of the indices.  Raises NotFoundError if there is no
-    table, or no such version.
+    ``deep``: decode every page of every column, and every file of the indices.  ``trust``: the places outside of the
+    table that may be read.  Raises NotFoundError if there is no table, or no such version.
     """
     locations = locations_of(store)
     exam = Examination(store, deep, locations[-1])
@@ -100,9 +106,10 @@ def examine(
         found = newest_readable(store, chosen, exam.findings)
         if found is not None:
             exam.location = found[0]
-            exam.snapshot = Snapshot(store, found[1])
+            exam.snapshot = Snapshot(place_store(store, found[1], trust), found[1])
             _look(exam, exam.snapshot, run or on_threads())
-        looked_at = None if found is None else found[0].version
+        looked_at = {each.file for each in exam.findings if each.file is not None}
+        looked_at |= set() if found is None else {found[0].path}
         exam.findings += _guarded(check_versions(store, locations, looked_at))
     return exam
 

@@ -266,7 +266,8 @@ def finding_of(
     )
     if isinstance(error, LanceError):
         where, text = error.where, error.message
-        file, column = where.file or file, where.column or column
+        is_in_base = file is not None and file.startswith("@") and file.endswith(where.file or "")
+        file, column = file if is_in_base else where.file or file, where.column or column
         page, byte_range = where.page, where.byte_range
     else:
         text, page, byte_range = f"{type(error).__name__}: {error}", None, None

@@ -26,7 +26,14 @@ from pennon.schema.field import Field
 from pennon.schema.named_fields import named_fields
 from pennon.table.apply.checks import missing_field
 from pennon.table.deletion import parse_deletions
-from pennon.table.fragment import MAX_ROWS, NO_COLUMN, DataFileRef, Fragment, Sequence
+from pennon.table.fragment import (
+    MAX_ROWS,
+    NO_COLUMN,
+    DataFileRef,
+    DeletionFileRef,
+    Fragment,
+    Sequence,
+)
 from pennon.table.row_ids.decode_wire import (
     decode_row_ids,
     decode_row_versions,
@@ -322,23 +329,26 @@ class _Exam:
             return 0
         path = deletion.store_path(self.fragment.id)
         before = len(self.state.findings)
+        found: list[int] = []
         with self.guarded(path):
-            data = self.snapshot.store.read_whole(path)
-            offsets = parse_deletions(data, deletion.kind)
-            last = int(offsets[-1]) if len(offsets) else -1
-            if last >= rows and self.opened:
-                message = f"row {last} is deleted of a fragment that has {rows} rows"
-                raise FormatError(message)
-            stated = deletion.num_deleted_rows
-            if stated is not None and stated != len(offsets):
-                what = f"the deletion file names {len(offsets)} rows, the manifest says {stated}"
-                advice = _COUNTS if len(offsets) > stated else _REPAIR
-                self._say("wrong-deletions", what, advice, path)
-                self.state.deletions = len(offsets) if len(offsets) > stated else -1
-            return len(offsets)
-        if _are_damage(self.state.findings[before:]):
+            found.append(self._count_deleted(path, deletion, rows))
+        if not found and _are_damage(self.state.findings[before:]):
             self.state.deletions = -1
-        return None
+        return found[0] if found else None
+
+    def _count_deleted(self, path: str, deletion: DeletionFileRef, rows: int) -> int:
+        offsets = parse_deletions(self.snapshot.store.read_whole(path), deletion.kind)
+        last = int(offsets[-1]) if len(offsets) else -1
+        if last >= rows and self.opened:
+            message = f"row {last} is deleted of a fragment that has {rows} rows"
+            raise FormatError(message)
+        stated = deletion.num_deleted_rows
+        if stated is not None and stated != len(offsets):
+            what = f"the deletion file names {len(offsets)} rows, the manifest says {stated}"
+            advice = _COUNTS if len(offsets) > stated else _REPAIR
+            self._say("wrong-deletions", what, advice, path)
+            self.state.deletions = len(offsets) if len(offsets) > stated else -1
+        return len(offsets)
 
     def _check_row_ids(self, rows: int) -> None:
         manifest, fragment = self.snapshot.manifest, self.fragment

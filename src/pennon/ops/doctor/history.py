@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from pennon.core.thread_pools import WORK, PoolSpec, map_all
@@ -93,10 +93,13 @@ def _read_whole(store: Store, location: ManifestLocation) -> Manifest:
 
 
 def check_versions(
-    store: Store, locations: Sequence[ManifestLocation], looked_at: int | None
+    store: Store, locations: Sequence[ManifestLocation], looked_at: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield a finding for each other version whose manifest cannot be read, and for very many versions."""
-    others = [each for each in locations if looked_at is None or each.version < looked_at]
+    """Yield a finding for each other version whose manifest cannot be read, and for very many versions.
+
+    ``looked_at``: the paths of manifests that were read before.
+    """
+    others = [each for each in locations if each.path not in looked_at]
     limits = store.limits
     pool_spec = WORK if limits is None else PoolSpec.reads(limits.concurrency)
     for found in map_all(lambda at: _read(store, at), others, pool_spec):

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.rows import Rows
-from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
+from pennon.errors import (
+    Breadcrumb,
+    FormatError,
+    LanceError,
+    NotFoundError,
+    UnsupportedError,
+)
 from pennon.index.files import IndexFile, made_now
 from pennon.index.kinds import kind_of, kind_of_any_version
 from pennon.index.vector.search.open import open_vector_index
@@ -70,8 +76,9 @@ def examine_segment(snapshot: Snapshot, uuid: str, *, deep: bool) -> SegmentStat
         index = next(each for each in known_indices(snapshot) if each.uuid == uuid)
         _Exam(snapshot, index, state).look(deep=deep)
     except Exception as error:  # noqa: BLE001 - damage must never end the examination
-        state.findings.append(finding_of(error, index=uuid))
-        state.is_broken = isinstance(error, LanceError)
+        found = finding_of(error, index=uuid)
+        state.findings.append(found)
+        state.is_broken = isinstance(error, LanceError) and found.severity is Severity.ERROR
     return state
 
 
@@ -137,6 +144,9 @@ class _Exam:
             code = "missing-index-file" if isinstance(error, NotFoundError) else "damaged-index"
             text = found.what
             self._say(code, text, Severity.ERROR, _REBUILD, found.file)
+            return
+        if not isinstance(error, UnsupportedError):
+            self.state.findings.append(found)
             return
         what = f"filters scan its rows instead, and other readers may miss some: {found.what}"
         self._say("unusable-index", what, Severity.WARNING, _OPTIMIZE, found.file)

@@ -210,7 +210,7 @@ def _met(uri: Path) -> list[str]:
     return found
 
 
-def test_examination_writes_and_deletes_nothing(tmp_path: Path) -> None:
+def test_examination_leaves_all_files_of_a_table_as_they_are(tmp_path: Path) -> None:
     uri = tmp_path / "t.lance"
     write_everything(uri)
 

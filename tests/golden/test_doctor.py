@@ -43,7 +43,7 @@ def alarms(report: doctor.Report) -> set[str]:
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("deep", [False, True], ids=["light", "deep"])
-def test_known_faults_of_old_tables_are_found_and_nothing_else(table: str, deep: bool) -> None:
+def test_doctor_finds_the_known_faults_of_old_tables_and_no_others(table: str, deep: bool) -> None:
     report = doctor.examine(DATASETS / table, deep=deep)
     assert alarms(report) == FAULTS.get(table, set()), str(report)
 

@@ -45,7 +45,7 @@ class ColumnHash:
             self._add_values(path, array.drop_null())
 
     def _add_values(self, path: str, array: Any) -> None:
-        """Add values none of which is NULL."""
+        """Add values without NULLs."""
         kind = array.type
         if t.is_list(kind) or t.is_large_list(kind):
             self._add_lengths(path, array)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import pennon
 from pennon.cli.arguments import at, parse_pairs, storage_option, uri
 from pennon.cli.show import say, say_all
 from pennon.errors import ArgumentError
@@ -60,8 +61,7 @@ def doctor(
 
     Nothing is written or deleted, except by --repair --apply, which makes one new version.
     """
-    from pennon import doctor as engine  # saves the writers
-
+    engine = pennon.doctor  # imported when it is first named
     stores, places = parse_pairs(storage_option) or None, list(trust) or None
     if do_apply and not repair:
         message = "--apply goes with --repair"

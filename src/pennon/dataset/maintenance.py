@@ -60,9 +60,8 @@ class DatasetMaintenance(DatasetBase):
         >>> ds.doctor(deep=True).is_sound
         True
         """
-        from pennon.ops.doctor.examine import examine_snapshot, on_threads  # noqa: PLC0415 - saves checks at open
-
-        return examine_snapshot(self._snapshot, deep=deep, run=on_threads(threads)).report()
+        run = ops.on_threads(threads)
+        return ops.examine_snapshot(self._snapshot, deep=deep, run=run).report()
 
     @staticmethod
     def drop(

@@ -80,7 +80,7 @@ def test_doctor_command_refuses_options_that_do_not_go_together(table: str) -> N
         assert "--repair" in str(done.exception)
 
 
-def test_doctor_command_of_no_table_tells_that_there_is_none(tmp_path: Path) -> None:
+def test_doctor_command_of_a_missing_table_ends_with_1(tmp_path: Path) -> None:
     done = run("doctor", str(tmp_path / "none"))
     assert done.exit_code == 1
     assert "no table" in str(done.exception) or "there is no" in str(done.exception)

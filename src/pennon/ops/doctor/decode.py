@@ -29,7 +29,7 @@ _MOST_FAILURES: Final = 16
 
 @dataclass(slots=True)
 class DecodedColumn:
-    """How many rows of a column were decoded; the first of each kind of error, and how many rows failed by it."""
+    """The number of rows of a column that were decoded; the first of each kind of error, and the rows that failed by it."""
 
     rows: int = 0
     errors: dict[str, int] = field(default_factory=dict)

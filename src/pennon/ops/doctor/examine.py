@@ -44,7 +44,7 @@ Run: TypeAlias = Callable[[ExamineTask], Sequence[State]]
 
 @dataclass(slots=True)
 class Examination:
-    """What was found, and what a repair of it must know.
+    """The findings about a table, and the facts for a repair.
 
     ``location``: the manifest looked at, None if none can be read.  ``fragments`` are in the order of the manifest;
     ``repeated_ids`` are the places of those whose rows have the stable ids of others.  ``newest``: the newest manifest.

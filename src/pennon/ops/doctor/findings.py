@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from pennon.errors import (
+    Breadcrumb,
     FormatError,
     LanceError,
     NotFoundError,
@@ -23,7 +24,7 @@ MOST_TEXT: Final = 2000
 
 
 class Severity(StrEnum):
-    """How bad a finding is.
+    """The severity of a finding.
 
     ``error``: rows or indices cannot be read, or are wrong.  ``warning``: it works here, but something is lost,
     cannot be checked, or fails elsewhere.  ``note``: nothing is wrong, and there is advice.
@@ -74,20 +75,10 @@ class Finding:
         >>> Finding("note", "old-files", "files of version 0.1", column="a").where
         "column 'a'"
         """
-        parts = []
-        if self.index is not None:
-            parts.append(f"index {self.index!r}")
-        if self.fragment is not None:
-            parts.append(f"fragment {self.fragment}")
-        if self.column is not None:
-            parts.append(f"column {self.column!r}")
-        if self.page is not None:
-            parts.append(f"page {self.page}")
-        if self.byte_range is not None:
-            parts.append(f"bytes {self.byte_range[0]}..{self.byte_range[1]}")
-        if self.file is not None:
-            parts.append(f"file {self.file}")
-        return printable(", ".join(parts))
+        place = Breadcrumb(self.file, self.column, self.page, self.byte_range)
+        index = None if self.index is None else f"index {self.index!r}"
+        fragment = None if self.fragment is None else f"fragment {self.fragment}"
+        return printable(", ".join(filter(None, (index, fragment, str(place)))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as values of JSON.

@@ -323,7 +323,7 @@ class _Exam:
     # --- deleted rows, row ids ----------------------------------------------------------------------
 
     def _check_deletions(self, rows: int) -> int | None:
-        """Return how many rows are deleted; None if nobody can tell."""
+        """Return how many rows are deleted; None if the deletion file cannot be read."""
         deletion = self.fragment.deletion_file
         if deletion is None:
             return 0

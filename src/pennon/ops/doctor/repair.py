@@ -49,7 +49,7 @@ _BLIND: Final = frozenset({"store-failed", "failed-check"})
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a repair decides where something is lost either way.
+    """The choices of a repair where something is lost either way.
 
     ``restore_deleted``: fragments whose deletion file is lost stay, and their deleted rows come back.
     ``lost_columns``: a column whose values are lost becomes NULL in the fragment (``null``), or the fragment's rows go

@@ -35,6 +35,7 @@ from pennon.table.fragment import (
     Sequence,
 )
 from pennon.table.row_ids.decode_wire import (
+    count_row_ids,
     decode_row_ids,
     decode_row_versions,
     read_sequence,
@@ -64,6 +65,7 @@ class FragmentState:
     rows: int | None = None
     deletions: int | None = None
     row_ids_lost: bool = False
+    row_versions_lost: bool = False
     ids: tuple[int, int] | None = None
     live: int | None = None
     values: int = 0
@@ -76,6 +78,7 @@ class FragmentState:
             or self.lost_fields
             or self.sizes
             or self.row_ids_lost
+            or self.row_versions_lost
             or self.rows is not None
             or self.deletions is not None
         )
@@ -91,6 +94,7 @@ class FragmentState:
             "rows": self.rows,
             "deletions": self.deletions,
             "row_ids_lost": self.row_ids_lost,
+            "row_versions_lost": self.row_versions_lost,
             "ids": self.ids,
             "live": self.live,
             "values": self.values,
@@ -239,14 +243,23 @@ class _Exam:
             what = f"the file has {count} rows, the manifest says {stated}"
             self._say("wrong-rows", what, _REPAIR, path)
         found = set(counts.values())
-        may_correct = self.fragment.row_ids is None and not self.state.lost_files
-        may_correct = may_correct and max(found) <= MAX_ROWS
+        may_correct = not self.state.lost_files and self._fits_row_ids(max(found))
         if len(found) == 1 and len(others) == len(self.fragment.files) and may_correct:
             self.state.rows = found.pop()
             return self.state.rows
         for path in others:
             self._lose_file(path)
         return stated
+
+    def _fits_row_ids(self, rows: int) -> bool:
+        """Return whether a fragment may have so many rows: its sequence of row ids has as many."""
+        sequence = self.fragment.row_ids
+        if sequence is None:
+            return rows <= MAX_ROWS
+        try:
+            return count_row_ids(read_sequence(self.snapshot.store, sequence)) == rows
+        except LanceError:
+            return False
 
     def _check_fields(self, ref: DataFileRef) -> None:
         path, opened = ref.store_path, self.opened[ref.store_path]
@@ -373,6 +386,8 @@ class _Exam:
             if sequence is not None:
                 with self.guarded(_file_of(sequence), "damaged-row-versions"):
                     decode_row_versions(read_sequence(self.snapshot.store, sequence), rows)
+        new = self.state.findings[before:]
+        self.state.row_versions_lost = _are_damage(new, "damaged-row-versions")
 
     # --- values -----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ a data file, or a column in one             the column is NULL in the fragment; 
 a deletion file                             the fragment goes: nobody knows which of its rows are deleted, and deleted rows
                                             must not return unseen; ``restore_deleted`` keeps it, with all its rows
 a count or a size in the manifest           says what the files say
-stable row ids                              the fragment's rows get fresh ones
+stable row ids, versions of rows            the fragment's rows get fresh ones
 a segment of an index                       goes; changed fragments are no longer covered, and are scanned
 the newest manifests                        the newest version that can be read follows behind them
 ==========================================  ====================================================================
@@ -201,7 +201,7 @@ def plan_repair(exam: Examination, choice: Choice | None = None) -> Repair:
         count = behind - exam.location.version
         what = (
             f"version {exam.location.version} follows as version {behind + 1}: what {count} newer versions changed is "
-            "lost, as their manifests cannot be read"
+            "lost, and rows that they deleted come back, as their manifests cannot be read"
         )
         plan.steps.insert(0, Step("skip-manifests", what, exam.newest.path))
         manifest = replace(
@@ -293,6 +293,12 @@ class _Plan:
         left = self._with_deletions(left, state)
         if state.row_ids_lost or has_repeated_ids:
             left = self._with_fresh_ids(left, state)
+        elif state.row_versions_lost:
+            what = (
+                f"the rows of fragment {fragment.id} count as created and updated by this version"
+            )
+            self._step("fresh-row-versions", what, state)
+            left = self._with_versions(left)
         return left
 
     def _is_shown(self, number: FieldId) -> bool:
@@ -335,13 +341,13 @@ class _Plan:
         self._step("fresh-row-ids", what, state)
         first, self.next_row_id = self.next_row_id, self.next_row_id + rows
         self.uncovered.add(left.id)
+        return self._with_versions(replace(left, row_ids=encode_row_id_range(first, rows)))
+
+    def _with_versions(self, left: Fragment) -> Fragment:
+        """Return a fragment whose rows the new version created and updated."""
+        rows = left.physical_rows or 0
         versions = encode_one_version(self.head.version + 1, rows) if rows else None
-        return replace(
-            left,
-            row_ids=encode_row_id_range(first, rows),
-            created_at_versions=versions,
-            last_updated_at_versions=versions,
-        )
+        return replace(left, created_at_versions=versions, last_updated_at_versions=versions)
 
     def _drop(self, fragment: Fragment, state: FragmentState, why: str) -> None:
         what = f"fragment {fragment.id} goes: {why}"

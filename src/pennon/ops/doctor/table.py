@@ -196,7 +196,7 @@ def _transaction(snapshot: Snapshot, _: str | None) -> Iterator[Finding]:
     path = None if name is None else transaction_path(name)
     try:
         find_transaction(snapshot.store, manifest)
-        if path is not None and manifest.transaction is not None:
+        if path is not None:
             snapshot.store.info(path)
     except NotFoundError:
         severity = Severity.WARNING if manifest.transaction is None else Severity.NOTE

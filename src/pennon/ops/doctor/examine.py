@@ -20,7 +20,7 @@ from typing import TypeAlias
 from pennon.errors import LanceError
 from pennon.io.store import Store
 from pennon.ops.doctor.findings import Finding, Report, finding_of, ordered
-from pennon.ops.doctor.fragment import FragmentState
+from pennon.ops.doctor.fragment_state import FragmentState
 from pennon.ops.doctor.history import (
     check_files,
     check_layout,

@@ -6,10 +6,10 @@ counts the manifest says wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Final
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError, LanceError
@@ -17,6 +17,7 @@ from pennon.ops.commit_checks.contents import contents_of
 from pennon.ops.doctor.blobs import check_blobs
 from pennon.ops.doctor.decode import DecodedColumn, decode_column
 from pennon.ops.doctor.findings import Finding, Severity, finding_of
+from pennon.ops.doctor.fragment_state import FragmentState
 from pennon.scan.read.file_columns import FileColumns
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.snapshot import OpenFile, Snapshot
@@ -46,71 +47,6 @@ _REPAIR: Final = "`pennon doctor TABLE --repair` shows what a version without it
 _COUNTS: Final = "`pennon doctor TABLE --repair` corrects the manifest"
 _RENUMBER: Final = "write the rows into a new table"
 _REPAIR_0_1: Final = "`LanceDataset.validate(repair=True)` corrects the manifest"
-
-
-@dataclass(slots=True)
-class FragmentState:
-    """The findings about a fragment, and what a repair of it must know.
-
-    ``lost_files``: data files (as `DataFileRef.store_path`) that cannot be used; ``lost_fields``: fields of others, by
-    file, that cannot be decoded.  ``sizes`` and ``rows``: what the manifest should say.  ``deletions``: how many rows the
-    deletion file names if it is another number than stated, -1 if the file is lost.  ``ids``: bounds of stable row ids.
-    """
-
-    id: int
-    findings: list[Finding] = field(default_factory=list)
-    lost_files: list[str] = field(default_factory=list)
-    lost_fields: dict[str, list[int]] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    rows: int | None = None
-    deletions: int | None = None
-    row_ids_lost: bool = False
-    row_versions_lost: bool = False
-    ids: tuple[int, int] | None = None
-    live: int | None = None
-    values: int = 0
-
-    @property
-    def is_damaged(self) -> bool:
-        """Return whether a repair has something to do here."""
-        return bool(
-            self.lost_files
-            or self.lost_fields
-            or self.sizes
-            or self.row_ids_lost
-            or self.row_versions_lost
-            or self.rows is not None
-            or self.deletions is not None
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as values of JSON."""
-        return {
-            "id": self.id,
-            "findings": [each.to_dict() for each in self.findings],
-            "lost_files": self.lost_files,
-            "lost_fields": self.lost_fields,
-            "sizes": self.sizes,
-            "rows": self.rows,
-            "deletions": self.deletions,
-            "row_ids_lost": self.row_ids_lost,
-            "row_versions_lost": self.row_versions_lost,
-            "ids": self.ids,
-            "live": self.live,
-            "values": self.values,
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """Return the state that `to_dict` was made of.  Raises FormatError."""
-        try:
-            values = {name: given[name] for name in cls.__slots__}
-            findings = [Finding.from_dict(each) for each in values["findings"]]
-            ids = None if values["ids"] is None else (int(values["ids"][0]), int(values["ids"][1]))
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"what came from a task is no state of a fragment: {error!r}"
-            raise FormatError(message) from error
-        return cls(**values | {"findings": findings, "ids": ids})
 
 
 def examine_fragment(snapshot: Snapshot, fragment: Fragment, *, deep: bool) -> FragmentState:

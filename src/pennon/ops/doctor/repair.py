@@ -27,7 +27,7 @@ from pennon.errors import ArgumentError, LanceError, UnsupportedError
 from pennon.ops.commit import commit_behind, commit_repaired
 from pennon.ops.doctor.examine import Examination
 from pennon.ops.doctor.findings import Severity
-from pennon.ops.doctor.fragment import FragmentState
+from pennon.ops.doctor.fragment_state import FragmentState
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.apply.checks import missing_field

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pennon.errors import FormatError, LanceError
-from pennon.ops.doctor.fragment import FragmentState, examine_fragment
+from pennon.ops.doctor.fragment import examine_fragment
+from pennon.ops.doctor.fragment_state import FragmentState
 from pennon.ops.doctor.indices import SegmentState, examine_segment
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices_wire import parse_indices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -164,6 +165,20 @@ def test_repeated_stable_row_ids_become_distinct(newest: Oracle, tmp_path: Path)
     found = newest.scan(str(uri), with_row_id=True)
     assert found["id"].to_pylist() == list(range(30))
     assert sorted(found["_rowid"].to_pylist()) == [*range(10), *range(20, 40)]
+
+
+def test_mem_wal_of_pylance_is_a_note(tmp_path: Path) -> None:
+    uri = tmp_path / "t.lance"
+    program = (
+        "import sys, uuid, lance, pyarrow as pa; rows = pa.table({'k': [1, 2]});"
+        "lance.write_dataset(rows, sys.argv[1]).initialize_mem_wal(unsharded=True);"
+        "writer = lance.dataset(sys.argv[1]).mem_wal_writer(str(uuid.uuid4()));"
+        "writer.put(rows); writer.close()"
+    )
+    subprocess.run([sys.executable, "-c", program, str(uri)], check=True)
+    (found,) = doctor.examine(uri, deep=True)
+    assert (found.severity, found.code) == ("note", "mem-wal")
+    assert "not looked at" in found.what
 
 
 def test_verify_finds_that_pylance_reads_the_same(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def examined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check_old_versions(world: World) -> None:
         check(world)
         for versions in sorted(tmp_path.rglob("_versions")):
-            examine(versions.parent, may_be_wrong="pylance" in libraries)
+            if any(versions.glob("*.manifest")):  # a branch that was dropped leaves folders
+                examine(versions.parent, may_be_wrong="pylance" in libraries)
         libraries.clear()
 
     monkeypatch.setattr(World, "run", run_step)

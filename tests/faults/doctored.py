@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,20 @@ def write_everything(uri: Path, *, stable: bool = False, version: str = "2.2") -
         ds.delete("id % 20 = 3")
         ds.tags.create("first", 1)
         ds.create_branch("side")
+
+
+class Everything:
+    """Tables with files of every kind, of which each test gets a copy."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def copy(self, uri: Path, *, stable: bool = False, version: str = "2.2") -> Path:
+        """Copy a table to a place, and return the place."""
+        source = self._folder / f"{stable}-{version}.lance"
+        if not source.exists():
+            write_everything(source, stable=stable, version=version)
+        return Path(shutil.copytree(source, uri))
 
 
 def files_of(uri: Path) -> Iterator[Path]:

@@ -73,9 +73,9 @@ def test_tables_of_random_programs_give_no_alarm(
     tmp_path: Path, pylance: Pylance, generator: type[Generator]
 ) -> None:
     runner = Runner(tmp_path, pylance, generator)
-    for seed in range(5000, 5002):
+    for seed in range(5000, 5001):
         runner.run_seed(seed, VERSIONS[generator])
-    assert seen["tables"] >= 2
+    assert seen["tables"] >= 1
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ EDITS: dict[str, tuple[Edit, set[str], dict[str, Any] | None]] = {
         None,
     ),
     "two fragments of one id": (
-        fragments(lambda all_: [all_[0], all_[1], replace(all_[2], id=1)]),
+        fragments(lambda all_: [all_[0], all_[1], replace(all_[2], id=all_[1].id)]),
         {"repeated-fragment-id"},
         None,
     ),

@@ -199,20 +199,30 @@ def _orphans(plan: Plan) -> Iterator[Finding]:
 
 
 def _incomplete(snapshot: Snapshot, view: View) -> Iterator[Finding]:
-    """Yield a finding for each other version that names a data or deletion file which is gone."""
+    """Yield one finding for all other versions that name data or deletion files which are gone."""
     survey = survey_of(snapshot)
     there = {info.path for folder in ("data", "_deletions") for info in survey.home.list(folder)}
-    tagged = {version: name for name, version in view.tags.items()}
+    versions: list[int] = []
+    gone: set[str] = set()
     for version, info in sorted(view.versions.items()):
-        if version == snapshot.manifest.version:
-            continue
-        named = survey.named_by([info]).paths
-        gone = sorted(p for p in named - there if p.startswith(("data/", "_deletions/")))
-        if gone:
-            tag = f", which has the tag {tagged[version]!r}," if version in tagged else ""
-            what = f"version {version}{tag} names {len(gone)} files that are gone, e.g. {gone[0]}"
-            advice = "it cannot be read or restored; restore the files from a copy, or clean the version up"
-            yield Finding(Severity.WARNING, "incomplete-version", what, advice, gone[0])
+        if version != snapshot.manifest.version:
+            named = survey.named_by([info]).paths
+            mine = {p for p in named - there if p.startswith(("data/", "_deletions/"))}
+            versions += [version] if mine else []
+            gone |= mine
+    if not versions:
+        return
+    tags = sorted(name for name, version in view.tags.items() if version in versions)
+    tagged = f", {len(tags)} of which have tags ({', '.join(tags[:_SHOWN])})" if tags else ""
+    first = min(gone)
+    what = (
+        f"{len(versions)} other versions ({versions[0]} to {versions[-1]}){tagged} name {len(gone)} files that are gone, "
+        f"e.g. {first}"
+    )
+    advice = (
+        "they cannot be read or restored; restore the files from a copy, or clean the versions up"
+    )
+    yield Finding(Severity.WARNING, "incomplete-version", what, advice, first)
 
 
 # --- layout ---------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def _marked() -> Iterator[object]:
         yield pytest.param(archive, marks=marks, id=_names(archive))
 
 
-@pytest.mark.parametrize("archive", _marked())
+@pytest.mark.parametrize("archive", list(_marked()))
 def test_tables_with_indices_of_old_releases_give_no_false_alarm(
     archive: Path, tmp_path: Path
 ) -> None:

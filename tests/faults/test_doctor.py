@@ -291,9 +291,9 @@ def test_repair_does_not_follow_a_commit_that_came_since(tmp_path: Path) -> None
     assert pennon.dataset(uri).count_rows() == 23
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_repaired_table_reads_whole_whatever_was_damaged(
+def test_repaired_table_is_read_without_errors_after_random_damage(
     everything: Everything, tmp_path: Path, version: str, count: int
 ) -> None:
     """Several files at once are damaged; no read of the repaired table fails, and rows are those that are left."""

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MIB = 1 << 20
 MOST_BYTES = 256 * MIB
 REPOSITORY = Path(__file__).parents[2]
@@ -43,6 +45,7 @@ def run(uri: Path, what: str) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_deep_examination_of_a_large_fragment_holds_a_few_batches(tmp_path: Path) -> None:
     uri = tmp_path / "t.lance"
     run(uri, "write")

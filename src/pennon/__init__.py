@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pennon import blob as blob
     from pennon import commit as commit
     from pennon import debug as debug
+    from pennon import doctor as doctor
     from pennon import file as file
     from pennon import fragment as fragment
     from pennon import indices as indices
@@ -113,6 +114,7 @@ _MODULES = (
     "blob",
     "commit",
     "debug",
+    "doctor",
     "embeddings",
     "file",
     "fragment",

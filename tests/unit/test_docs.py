@@ -24,6 +24,7 @@ README = ROOT / "README.md"
 WHOLE = [
     "catalogs.md",
     "dataframes.md",
+    "doctor.md",
     "embeddings.md",
     "index.md",
     "migrate/from-lancedb.md",

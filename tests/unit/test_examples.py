@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon import embeddings
+from pennon import doctor, embeddings
 from pennon.dataset import LanceDataset, LanceScanner, MergeInsertBuilder
 from pennon.names import HOMES
 from tests.examples import members, run_examples
@@ -30,8 +30,9 @@ def public() -> Iterator[tuple[str, Any]]:
         found = getattr(import_module(home), name)
         if inspect.isclass(found) or inspect.isfunction(found):
             yield name, found
-    for name in embeddings.__all__:
-        yield name, getattr(embeddings, name)
+    for module in (doctor, embeddings):
+        for name in module.__all__:
+            yield name, getattr(module, name)
     for owner in (LanceDataset, LanceScanner, MergeInsertBuilder):
         yield from members(owner)
 

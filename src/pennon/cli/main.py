@@ -84,6 +84,10 @@ COMMANDS: Final = {
     "clean": Place(
         "upkeep", "clean", "Delete old versions, the files that only they needed, and orphans."
     ),
+    "doctor": Place(
+        "doctor", "doctor", "Find what is damaged, wrong or worth a change; --repair mends it."
+    ),
+    "verify": Place("verify", "verify", "Read a table with Pennon and pylance, and compare hashes."),
     "convert": Place("convert", "convert", "Rewrite a table's data files in another file version."),
     "inspect": Place("inspect", "inspect", "Explain a data file of version 0.1 to 2.2."),
     "completion": Place("completion", "completion", "Print what a shell needs to complete names."),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pennon.dataset.stats import LanceStats
     from pennon.dataset.write_options import AutoCleanupConfig
     from pennon.file.session import LanceFileSession
+    from pennon.ops.doctor.findings import Report
 
 _INDEX_OPTIONS: Final = frozenset(("num_indices_to_merge", "index_names", "retrain"))
 
@@ -52,6 +53,16 @@ class DatasetMaintenance(DatasetBase):
         from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - saves file descriptions at open
 
         return LanceStats(self._snapshot)
+
+    def doctor(self, *, deep: bool = False, threads: int | None = None) -> Report:
+        """Examine this version and everything around it; nothing is written.  See `pennon.doctor.examine`.
+
+        >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
+        >>> ds.doctor(deep=True).is_sound
+        True
+        """
+        run = ops.on_threads(threads)
+        return ops.examine_snapshot(self._snapshot, deep=deep, run=run).report()
 
     @staticmethod
     def drop(

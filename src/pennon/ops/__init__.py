@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pennon.ops.columns.settings import update_schema_metadata as update_schema_metadata
     from pennon.ops.columns.settings import update_table_metadata as update_table_metadata
     from pennon.ops.columns.update import update_columns as update_columns
+    from pennon.ops.doctor.examine import examine_snapshot as examine_snapshot
+    from pennon.ops.doctor.examine import on_threads as on_threads
     from pennon.ops.embed.embed import EmbedRequest as EmbedRequest
     from pennon.ops.embed.embed import add_embedding as add_embedding
     from pennon.ops.embed.models import given_model as given_model
@@ -102,6 +104,7 @@ _HOMES: Final = {
         "ops.columns.settings": "update_config update_field_metadata update_schema_metadata update_table_metadata",
         "ops.columns.update": "update_columns",
         "ops.columns.checkpoint": "checkpoint_in",
+        "ops.doctor.examine": "examine_snapshot on_threads",
         "ops.embed.embed": "EmbedRequest add_embedding",
         "ops.embed.models": "given_model model_of",
         "ops.embed.refresh": "RefreshRequest refresh_embedding",

@@ -7,23 +7,24 @@ counts that old writers left out, and dictionaries of version 0.1 are seen to he
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
-from pennon.core.units import FieldId
+from pennon.core.units import DatasetVersion, FieldId
 from pennon.io.store import Store
 from pennon.ops.dictionaries import dictionaries_of
 from pennon.ops.row_counts import counted
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit.loop import commit, commit_detached
+from pennon.table.commit.loop import commit, commit_detached, put_behind
 from pennon.table.commit.new_files import fragments_of
 from pennon.table.commit.options import DEFAULT_POLICY, CommitOptions, CommitPolicy
 from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
-from pennon.table.operations import Delete, Operation, Update
+from pennon.table.operations import Delete, Operation, Overwrite, Update
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
@@ -97,6 +98,51 @@ def commit_transaction(
     if detached:
         return commit_detached(store, transaction, options)
     return commit(store, transaction, options, affected)
+
+
+def commit_repaired(
+    snapshot: Snapshot, repaired: Manifest, properties: Mapping[str, str]
+) -> Manifest:
+    """Commit what a repair made of a version, and return the version made.
+
+    To others it is an overwrite, which no change of theirs follows unseen.  Raises RetryableConflict if another
+    writer has committed since the version.
+    """
+    transaction = _of_repair(snapshot.manifest.version, repaired, properties)
+    options = CommitOptions(
+        CommitPolicy(max_retries=0),
+        complete=_counted_by(snapshot.store),
+        dictionaries=repaired.dictionaries,
+        base=snapshot.manifest,
+        repaired=repaired,
+    )
+    return commit(snapshot.store, transaction, options)
+
+
+def commit_behind(
+    snapshot: Snapshot, repaired: Manifest, newest: int, properties: Mapping[str, str]
+) -> Manifest:
+    """Commit a version behind manifests that cannot be read, the last of them of version ``newest``.
+
+    Raises RetryableConflict if another writer makes the version, CommitStateUnknown if the store did not say whether
+    it landed.
+    """
+    transaction = _of_repair(newest, repaired, properties)
+    options = CommitOptions(
+        complete=_counted_by(snapshot.store),
+        dictionaries=repaired.dictionaries,
+        repaired=repaired,
+    )
+    return put_behind(
+        snapshot.store, transaction, replace(repaired, version=DatasetVersion(newest)), options
+    )
+
+
+def _of_repair(read_version: int, repaired: Manifest, properties: Mapping[str, str]) -> Transaction:
+    overwrite = Overwrite(
+        tuple(repaired.fragments), repaired.schema, fields_wire=repaired.fields_wire
+    )
+    return Transaction(DatasetVersion(read_version), overwrite, properties=dict(properties))
 
 
 def _counted_by(store: Store) -> Callable[[Fragment], Fragment]:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError
+from pennon.io import open_store
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.run import clean
+from pennon.ops.doctor.examine import examine
 from pennon.spark.keywords import CompactionKeywords
+from pennon.spark.run_tasks import run_tasks
 from pennon.spark.table.builder import CLUSTERING, COMMENT
 from pennon.spark.table.handle import TableHandle
 from pennon.spark.table.optimize_builder import LanceOptimizeBuilder
@@ -39,6 +42,10 @@ _DETAIL: Final = st.StructType(
         st.StructField("version", st.LongType()),
         st.StructField("numRows", st.LongType()),
     ]
+)
+_FINDINGS: Final = (
+    "severity string, code string, what string, `where` string, advice string, file string, fragment long, "
+    "column string, index string"
 )
 
 
@@ -106,6 +113,33 @@ class UpkeepMethods:
         clean(snapshot, policy)
         schema = st.StructType([st.StructField("path", st.StringType())])
         return self.spark.createDataFrame([(snapshot.store.uri,)], schema)
+
+    def doctor(self: TableHandle, deep: bool = False) -> DataFrame:
+        """Examine the newest version and all around it; return a row for each finding, the worst first.
+
+        The executors look at the fragments and indices, one task each; ``deep``: they decode every page.  Nothing is
+        written.  `pennon.doctor.repair` makes a version without what is broken.
+
+        >>> table.doctor(deep=True).where("severity = 'error'").count()
+        0
+        """
+        store = open_store(self.uri, dict(self.storage_options) or None)
+        exam = examine(store, deep=deep, run=lambda task: run_tasks(self.spark, task, task.count))
+        rows = [
+            (
+                str(each.severity),
+                each.code,
+                each.what,
+                each.where,
+                each.advice,
+                each.file,
+                each.fragment,
+                each.column,
+                each.index,
+            )
+            for each in exam.report()
+        ]
+        return self.spark.createDataFrame(rows, _FINDINGS)
 
     def optimize(self: TableHandle) -> LanceOptimizeBuilder:
         """Return a builder of a compaction, or of a clustering.

@@ -35,7 +35,8 @@ class ApplyContext:
     them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those that files of version 0.1
     bring.  ``past`` is the version that a restore or a clone names.  ``read_sequence`` returns
     the bytes of row ids or row versions that lie in a file.  ``keeps_rows``: the new files of an
-    overwrite, or of a merge, hold rows of this table, and bring their ids and versions along.
+    overwrite, or of a merge, hold rows of this table, and bring their ids and versions along.  ``repaired``: an
+    overwrite makes the version of this value, which a repair made of the head.
     """
 
     now_ns: int
@@ -46,6 +47,7 @@ class ApplyContext:
     past: Manifest | None = None
     read_sequence: Callable[[Sequence], bytes] = _read_inline
     keeps_rows: bool = False
+    repaired: Manifest | None = None
 
     def completed(self, head: Manifest) -> Fragments:
         """Return the head's fragments, with row counts that the new manifest can vouch for."""

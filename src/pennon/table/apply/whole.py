@@ -27,6 +27,8 @@ from pennon.table.storage_version import storage_version
 
 def overwrite(head: Manifest, operation: Overwrite, around: ApplyContext) -> Manifest:
     """Replace schema and fragments; the blank head of version 0 stands for no table."""
+    if around.repaired is not None:
+        return replace(around.repaired, fragments=around.completed(around.repaired))
     is_new = head.version == 0
     if operation.base_paths and not is_new:
         message = "base paths come with a new table, or are added to one; an overwrite keeps them"

@@ -326,6 +326,25 @@ def next_manifest(
     return replace(apply(head, mine.transaction, around), transaction=mine.wire)
 
 
+def put_behind(
+    store: CommitStore, transaction: Transaction, head: Manifest, options: CommitOptions
+) -> Manifest:
+    """Make a version behind ``head``, which takes the place of a manifest that cannot be read; return it.
+
+    Nothing is judged, for nobody can read what was committed.  Raises RetryableConflict if another writer makes the
+    version, CommitStateUnknown as `commit`.
+    """
+    mine = PendingCommit(transaction, serialize_transaction(transaction), {})
+    naming = list_locations(store)[-1].naming
+    made = replace(apply(head, transaction, options.apply_context(store)), transaction=mine.wire)
+    mine.put_file(store)
+    if not put_manifest(store, naming, made, options.clock):
+        message = f"another writer made version {made.version}; examine the table again"
+        raise RetryableConflict(message)
+    keep_latest(store, naming, made)
+    return made
+
+
 # --- detached versions ----------------------------------------------------------------------------
 
 _TRIES = 5

@@ -52,7 +52,8 @@ class CommitOptions:
     are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
     version that was planned on: if the table has another of its number, it is another table.
     ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one
-    are looked for.
+    are looked for.  ``repaired`` is what a repair made of the version that was planned on: an overwrite then keeps
+    all else that the version has.
     """
 
     policy: CommitPolicy = DEFAULT_POLICY
@@ -64,6 +65,7 @@ class CommitOptions:
     adds_keys: bool = False
     base: Manifest | None = None
     planned_ns: int | None = None
+    repaired: Manifest | None = None
     clock: Clock = SYSTEM_CLOCK
 
     def apply_context(self, store: CommitStore) -> ApplyContext:
@@ -77,4 +79,5 @@ class CommitOptions:
             self.past,
             partial(read_sequence, store),
             self.keeps_rows,
+            self.repaired,
         )

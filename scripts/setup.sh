@@ -8,6 +8,7 @@
 #   scripts/setup.sh engines   .venv-engines: libraries above pylance, with Pennon under its name (slow tests)
 #   scripts/setup.sh train     .venv-train: torch for CPUs, and the loaders that ours is measured beside
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
+#   scripts/setup.sh lowest    .venv-lowest: the oldest releases of each dependency that work
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -27,17 +28,17 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 # --- what is there ------------------------------------------------------------------------------
 
 is_usable_python() {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 16))' >/dev/null 2>&1
 }
 
 find_python() {
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python}; do
+    for name in ${PYTHON:-python3 python3.15 python3.14 python3.13 python3.12 python3.11 python}; do
         if is_usable_python "$name"; then
             "$name" -c 'import os, sys; print(os.path.realpath(sys.executable))'
             return
         fi
     done
-    fail "no Python 3.11, 3.12 or 3.13 found (looked for: ${PYTHON:-python3, python3.1x}). Install one, or set PYTHON=/path/to/python."
+    fail "no Python 3.11 to 3.15 found (looked for: ${PYTHON:-python3, python3.1x}). Install one, or set PYTHON=/path/to/python."
 }
 
 java_program() { if [ -n "${JAVA_HOME:-}" ]; then echo "$JAVA_HOME/bin/java"; else echo java; fi; }
@@ -201,6 +202,11 @@ case "${1:-all}" in
             link_pennon ".venv-spark-$release"
         done
         ;;
+    lowest)
+        ensure_system
+        ensure_venv .venv-lowest requirements/lowest.lock
+        link_pennon .venv-lowest
+        ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, lowest or protos" ;;
 esac

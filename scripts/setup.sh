@@ -123,7 +123,7 @@ make_venv() {
 # Modules are compiled when they are first imported, which most never are: a third of the time.
 install_lock() {
     pip="$root/$1/bin/python -m pip -qq install --no-compile --no-deps --require-hashes --use-pep517"
-    awk '/^[a-zA-Z]/ { wanted = /^setuptools==/ } wanted' "$2" >"$1/build-tools.txt"
+    awk '/^[a-zA-Z]/ { wanted = /^(setuptools|packaging)==/ } wanted' "$2" >"$1/build-tools.txt"
     [ ! -s "$1/build-tools.txt" ] || $pip -r "$1/build-tools.txt"
     $pip --no-build-isolation -r "$2"
 }

@@ -43,7 +43,9 @@ def main() -> None:
             build_wheel_of(DIST / run_hook("build_sdist", Path()))
     for built in sorted(DIST.glob("pennon-*")):
         faults = {".whl": wheel_faults, ".gz": archive_faults}.get(built.suffix, no_faults)(built)
-        print(f"{built.relative_to(Path.cwd())}: {built.stat().st_size:,} bytes", *faults, sep="\n  ")
+        print(
+            f"{built.relative_to(Path.cwd())}: {built.stat().st_size:,} bytes", *faults, sep="\n  "
+        )
         if faults:
             sys.exit(1)
 

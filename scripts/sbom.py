@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 Document: TypeAlias = dict[str, Any]
 _LICENSE_NAMES = {
+    "BSD-3-Clause": "BSD-3-Clause",
     "Apache License 2.0": "Apache-2.0",
     "3-Clause BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
@@ -43,7 +44,9 @@ def main() -> None:
 def document(dist: Path) -> Document:
     """Return the bill of materials; ``dist`` may hold the release's archives."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    direct = [canonicalize_name(Requirement(each).name) for each in project["dependencies"]]
+    direct: list[str] = [
+        canonicalize_name(Requirement(each).name) for each in project["dependencies"]
+    ]
     needed = closure(direct)
     root = {
         "type": "library",
@@ -55,7 +58,7 @@ def document(dist: Path) -> Document:
         "purl": f"pkg:pypi/pennon@{release()}",
         "components": [archive(path) for path in sorted(dist.glob("pennon-*")) if is_archive(path)],
     }
-    edges = {"pennon": direct, **needed}
+    edges: dict[str, list[str]] = {"pennon": direct, **needed}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -109,7 +112,7 @@ def component(name: str) -> Document:
         "name": name,
         "version": package.version,
         "purl": ref(name),
-        "licenses": [{"license": license_of(package)}],
+        "licenses": [license_of(package)],
     }
 
 
@@ -118,16 +121,18 @@ def ref(name: str) -> str:
     return "pennon" if name == "pennon" else f"pkg:pypi/{name}@{distribution(name).version}"
 
 
-def license_of(package: Distribution) -> dict[str, str]:
-    """Return a package's license, by its SPDX name if that is known."""
-    said = package.metadata
-    expression = said.get("License-Expression")
-    if expression and re.fullmatch(r"[A-Za-z0-9.+-]+", expression):
-        return {"id": expression}
-    classes = [each for each in said.get_all("Classifier", []) if each.startswith("License ::")]
-    names = [expression, *(each.rpartition(" :: ")[2] for each in classes), said.get("License")]
-    name = next((each.strip().partition("\n")[0] for each in names if each), "not declared")
-    return {"id": _LICENSE_NAMES[name]} if name in _LICENSE_NAMES else {"name": name}
+def license_of(package: Distribution) -> Document:
+    """Return a package's license as the document has it: an SPDX expression or name, or what the package says."""
+    said = package.metadata.json
+    expression = str(said.get("license_expression", ""))
+    if " " in expression:
+        return {"expression": expression}
+    classifiers = package.metadata.get_all("Classifier") or []
+    names = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License ::")]
+    names.append(str(said.get("license", "")).strip().partition("\n")[0])
+    name = expression or next(filter(None, names), "not declared")
+    known = expression or _LICENSE_NAMES.get(name)
+    return {"license": {"id": known} if known else {"name": name}}
 
 
 def locked_versions() -> dict[str, list[str]]:

@@ -38,7 +38,9 @@ VERSION = "import pennon, sys; print(pennon.__version__, 'on Python', sys.versio
 def main() -> None:
     """Install, try and measure; exit with 1 if a limit is passed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=sys.executable, help="the Python to make the environment with")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the Python to make the environment with"
+    )
     parser.add_argument("--wheel", type=Path, help="the wheel, if not the one of dist/")
     options = parser.parse_args()
     wheel = options.wheel or the_wheel()
@@ -57,7 +59,9 @@ def main() -> None:
     print(f"beside pyarrow and NumPy: {beside:,} bytes; pennon {sizes['pennon']:,}")
     print(f"import pennon: {seconds:.3f} s of processor time, the best of 5")
     if seconds > MOST_IMPORT_SECONDS or beside > MOST_BESIDE_BYTES:
-        sys.exit(f"more than {MOST_IMPORT_SECONDS} s, or {MOST_BESIDE_BYTES:,} bytes beside pyarrow and NumPy")
+        sys.exit(
+            f"more than {MOST_IMPORT_SECONDS} s, or {MOST_BESIDE_BYTES:,} bytes beside pyarrow and NumPy"
+        )
 
 
 def the_wheel() -> Path:
@@ -81,7 +85,9 @@ def run(python: str, folder: str, *arguments: str) -> str:
     """Run Python outside the tree; return what it prints."""
     command = [python, *arguments]
     env = environment()
-    done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=True
+    )
     return done.stdout.strip()
 
 

@@ -74,7 +74,9 @@ def test_bill_of_materials_lists_every_dependency_at_its_locked_version(tmp_path
     versions = {each["name"]: each["version"] for each in made["components"]}
     for name, version in versions.items():
         assert re.search(rf"^{name}=={re.escape(version)}\b", lock, re.MULTILINE)
-    assert {Requirement(each).name for each in project()["project"]["dependencies"]} <= set(versions)
+    assert {Requirement(each).name for each in project()["project"]["dependencies"]} <= set(
+        versions
+    )
     refs = {each["bom-ref"] for each in made["components"]} | {"pennon"}
     assert {each["ref"] for each in made["dependencies"]} == refs
     assert {ref for each in made["dependencies"] for ref in each["dependsOn"]} <= refs

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 

@@ -32,6 +32,27 @@ import pennon
 pennon.dataset
 print(time.process_time() - start)
 """
+DEFAULT_CALLS = """
+import pennon
+import pyarrow as pa
+from pennon.dataset import ColumnOrdering
+rows = [{"id": n, "word": f"word {n % 7}", "v": [float(n), 1.0]} for n in range(300)]
+vectors = pa.list_(pa.float32(), 2)
+table = pa.Table.from_pylist(rows, pa.schema([("id", pa.int64()), ("word", pa.string()), ("v", vectors)]))
+ds = pennon.write_dataset(table, "calls.lance")
+assert ds.to_table(nearest={"column": "v", "q": [7.0, 1.0], "k": 3}).column("id")[0].as_py() == 7
+ds.create_scalar_index("id", "BTREE")
+ds.create_scalar_index("word", "INVERTED")
+assert ds.to_table(filter="id = 5").num_rows == 1
+assert ds.to_table(full_text_query="word", limit=4).num_rows == 4
+ordered = ds.scanner(columns=["id"], order_by=[ColumnOrdering("id", ascending=False)]).to_table()
+assert ordered.column("id")[0].as_py() == 299
+ds.update({"word": "upper(word)"}, where="id < 10")
+ds.merge_insert("id").when_not_matched_insert_all().execute(table)
+ds.delete("id > 100")
+ds.optimize.compact_files()
+assert ds.count_rows() == 101
+"""
 VERSION = "import pennon, sys; print(pennon.__version__, 'on Python', sys.version.split()[0])"
 
 
@@ -48,8 +69,9 @@ def main() -> None:
         python = install(options.python, wheel.resolve(), Path(folder))
         print(run(python, folder, "-c", VERSION))
         run(python, folder, "-c", readme_lines())
+        run(python, folder, "-c", DEFAULT_CALLS)
         assert "Usage" in run(python, folder, "-m", "pennon.cli.main", "--help")
-        print("README's first lines and the command run")
+        print("README's first lines, default calls and the command run")
         run(python, folder, "-c", IMPORT_SECONDS)  # compiles all modules
         seconds = min(float(run(python, folder, "-c", IMPORT_SECONDS)) for _ in range(5))
         sizes = sizes_of(site_packages(python, folder))

@@ -17,6 +17,8 @@ export PENNON_ORACLE_0_19_2 := $(CURDIR)/.venv-oracle-0.19.2/bin/python
 export PENNON_ORACLE_1_0_4 := $(CURDIR)/.venv-oracle-1.0.4/bin/python
 
 # Two workers fit the smallest machine that we build on; all Spark tests go to one of them.
+LOWEST_TESTS := $(addprefix tests/unit/,cli core display encoding scan schema test_import.py)
+
 PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup
 
 .PHONY: help
@@ -188,8 +190,27 @@ protos: ## compile protos/ into src/pennon/proto
 	@scripts/compile_protos.sh
 
 .PHONY: build
-build: setup ## a wheel and a source archive in dist/
+build: setup ## a source archive, and a wheel made of it, in dist/
 	@$(PY) scripts/build.py
+
+.PHONY: wheel
+wheel: setup ## only the wheel, of the tree
+	@$(PY) scripts/build.py --wheel
+
+.PHONY: try-wheel
+try-wheel: setup ## install the wheel of dist/ in a bare environment, run README's lines, measure (TRY=python3.13)
+	@test -n "$$(ls dist/pennon-*.whl 2>/dev/null)" || $(PY) scripts/build.py --wheel
+	@$(PY) scripts/build.py --check
+	@$(PY) scripts/try_wheel.py $(if $(TRY),--python $(TRY))
+
+.PHONY: sbom
+sbom: setup ## the bill of materials of a default install, CycloneDX, in dist/
+	@$(PY) scripts/sbom.py
+
+.PHONY: lower-bounds
+lower-bounds: setup ## a part of the unit tests with the oldest releases of each dependency
+	@scripts/setup.sh lowest
+	@$(CURDIR)/.venv-lowest/bin/python -m pytest -n $(or $(JOBS),2) -m "not slow" $(or $(ARGS),$(LOWEST_TESTS))
 
 .PHONY: lock
 lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the program uv)

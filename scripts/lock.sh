@@ -1,6 +1,6 @@
 #!/bin/sh
 # Renews the lock files from the dependency groups of pyproject.toml.  Needs uv on the PATH.
-# Every file of a release is listed, so the lock serves Python 3.11 to 3.13 on every platform.
+# Every file of a release is listed, so the lock serves Python 3.11 to 3.15 on every platform.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,4 +37,6 @@ for release in 4.0 3.5; do
     compile "requirements/spark-$release.lock" pyproject.toml --group "$group"
 done
 compile requirements/docs.lock --group pyproject.toml:docs
+# The oldest releases that pyproject.toml allows, in the oldest Python: `make lower-bounds`.
+compile requirements/lowest.lock pyproject.toml --group lowest --resolution lowest-direct
 compile requirements/protos.lock --group pyproject.toml:protos

@@ -10,6 +10,7 @@
 #   scripts/setup.sh old-sparks    .venv-spark-4.0 and -3.5: the oldest releases of Spark that work
 #   scripts/setup.sh browser   Chromium without a window, for the tests of `pennon view` (slow tests; Debian, as root)
 #   scripts/setup.sh docs      .venv-docs: mkdocs, its theme, and the reader of docstrings
+#   scripts/setup.sh lowest    .venv-lowest: the oldest releases of each dependency that work
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -29,17 +30,17 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 # --- what is there ------------------------------------------------------------------------------
 
 is_usable_python() {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 16))' >/dev/null 2>&1
 }
 
 find_python() {
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python}; do
+    for name in ${PYTHON:-python3 python3.15 python3.14 python3.13 python3.12 python3.11 python}; do
         if is_usable_python "$name"; then
             "$name" -c 'import os, sys; print(os.path.realpath(sys.executable))'
             return
         fi
     done
-    fail "no Python 3.11, 3.12 or 3.13 found (looked for: ${PYTHON:-python3, python3.1x}). Install one, or set PYTHON=/path/to/python."
+    fail "no Python 3.11 to 3.15 found (looked for: ${PYTHON:-python3, python3.1x}). Install one, or set PYTHON=/path/to/python."
 }
 
 java_program() { if [ -n "${JAVA_HOME:-}" ]; then echo "$JAVA_HOME/bin/java"; else echo java; fi; }
@@ -139,7 +140,7 @@ make_venv() {
 # Modules are compiled when they are first imported, which most never are: a third of the time.
 install_lock() {
     pip="$root/$1/bin/python -m pip -qq install --no-compile --no-deps --require-hashes --use-pep517"
-    awk '/^[a-zA-Z]/ { wanted = /^setuptools==/ } wanted' "$2" >"$1/build-tools.txt"
+    awk '/^[a-zA-Z]/ { wanted = /^(setuptools|packaging)==/ } wanted' "$2" >"$1/build-tools.txt"
     [ ! -s "$1/build-tools.txt" ] || $pip -r "$1/build-tools.txt"
     $pip --no-build-isolation -r "$2"
 }
@@ -220,6 +221,11 @@ case "${1:-all}" in
         ;;
     browser) ensure_browser ;;
     docs) ensure_system && ensure_venv .venv-docs requirements/docs.lock ;;
+    lowest)
+        ensure_system
+        ensure_venv .venv-lowest requirements/lowest.lock
+        link_pennon .venv-lowest
+        ;;
     protos) ensure_system && ensure_venv .venv-protos requirements/protos.lock ;;
-    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, browser, docs or protos" ;;
+    *) fail "unknown part $1: say nothing, oracle, old-oracles, engines, embeddings, train, old-sparks, browser, docs, lowest or protos" ;;
 esac

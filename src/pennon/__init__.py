@@ -149,7 +149,7 @@ if not TYPE_CHECKING:  # a type checker reads the imports above
             _check_imports_work()
             return getattr(_import_module(_HOMES[name]), name)
         if name == "__version__":
-            return _import_module("importlib.metadata").version("pennon")
+            return _import_module("pennon.release").RELEASE
         if name in _MODULES:
             return _import_module(f"pennon.{name}")
         return _missing("pennon", name)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.expr.types import is_bytes, is_list, is_text
 
 Datum: TypeAlias = pa.Array | pa.Scalar
@@ -172,7 +173,7 @@ def _float_to_text(values: Datum, kind: pa.DataType) -> Datum:
 
 def _float_text(value: pa.Scalar) -> str:
     """Return a finite number: with an exponent if it is very large or small."""
-    number = np.dtype(value.type.to_pandas_dtype()).type(value.as_py())
+    number = numpy_dtype(value.type).type(value.as_py())
     short = np.format_float_scientific(number, trim="-", exp_digits=1).replace("e+", "e")
     least, most = (-5, 15) if t.is_float64(value.type) else (-6, 12)
     if least <= int(short.rpartition("e")[2]) <= most:

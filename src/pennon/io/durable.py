@@ -32,6 +32,7 @@ _PENDING_BYTES = 256 * KIB
 _SYNC_BYTES = 16 * MIB
 """After so many bytes, a file is synced while more is written: the last sync has little left to do."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_NEW_FILE |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0)  # Windows has these
 
 
 def write_all(fd: int, data: memoryview) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -35,10 +35,9 @@ from pennon.io.durable import (
 from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
-from pennon.io.pread import FileBehind
+from pennon.io.pread import READ_FLAGS, FileBehind
 from pennon.io.store import ObjectInfo
 
-_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 
 
@@ -255,11 +254,11 @@ def _identity(path: str, status: os.stat_result) -> Hashable:
 def _open_file(real: str, path: str, folders: tuple[str, ...] | None) -> tuple[int, os.stat_result]:
     """Open a file, and ask what it is.  Raises NotFoundError if it is no file."""
     if folders is None:
-        fd = os.open(real, _READ)
+        fd = os.open(real, READ_FLAGS)
     else:
         from pennon.io.fenced import open_in  # noqa: PLC0415 - saves what strict readers need
 
-        fd = open_in(folders, real, _READ)
+        fd = open_in(folders, real, READ_FLAGS)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)

@@ -10,6 +10,8 @@ The file is opened for each such round: who maps thousands of files has no descr
 from __future__ import annotations
 
 import os
+from functools import reduce
+from operator import or_
 from typing import Final
 
 import numpy as np
@@ -22,6 +24,9 @@ from pennon.core.kernels.gather import gather_from_file
 from pennon.core.units import MIB
 from pennon.errors import Breadcrumb, FormatError
 
+_FLAGS: Final = ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY", "O_NOINHERIT")
+READ_FLAGS: Final = reduce(or_, (getattr(os, name, 0) for name in _FLAGS), os.O_RDONLY)
+"""How a file is opened to read: at once, also where a pipe has its name; not in children; as bytes (Windows asks)."""
 FAR_BYTES: Final = MIB
 """Ranges within less than this come in at a fault or two."""
 SPARSE: Final = 4
@@ -48,7 +53,7 @@ class FileBehind:
         Raises FormatError if the file ends before the last range.
         """
         try:
-            fd = os.open(self.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(self.real, READ_FLAGS)
         except OSError:
             return None
         try:

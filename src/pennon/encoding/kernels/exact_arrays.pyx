@@ -13,9 +13,8 @@ A column that is copied has all its buffers in one block of memory of its own.
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from pyarrow import allocate_buffer
@@ -345,8 +344,8 @@ cdef class ExactColumns:
             raise ValueError("no number of columns")
         self.count = columns
         memset(&self.batch, 0, sizeof(ArrowArray))
-        self.columns = <ArrowArray *> PyMem_RawCalloc(max(columns, 1), sizeof(ArrowArray))
-        self.plans = <Plan *> PyMem_RawCalloc(max(columns, 1), sizeof(Plan))
+        self.columns = <ArrowArray *> calloc(max(columns, 1), sizeof(ArrowArray))
+        self.plans = <Plan *> calloc(max(columns, 1), sizeof(Plan))
         if self.columns == NULL or self.plans == NULL:
             raise MemoryError
 
@@ -357,8 +356,8 @@ cdef class ExactColumns:
                 if self.columns[i].release != NULL:
                     self.columns[i].release(&self.columns[i])
         self.drop_plans()
-        PyMem_RawFree(self.columns)
-        PyMem_RawFree(self.plans)
+        free(self.columns)
+        free(self.plans)
         if self.batch.release != NULL:
             self.batch.release(&self.batch)
 

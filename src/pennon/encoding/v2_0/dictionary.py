@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.encoding.block import AllNullBlock, Block, DictionaryBlock, FixedWidthBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
@@ -105,7 +106,7 @@ def _null_as_item(array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
         null_item = items.is_null().index(True).as_py()
     else:
         items, null_item = pa.concat_arrays([items, pa.nulls(1, items.type)]), len(items)
-    if null_item > np.iinfo(indices.type.to_pandas_dtype()).max:
+    if null_item > np.iinfo(numpy_dtype(indices.type)).max:
         message = f"no index of type {indices.type} is left for NULL beside {null_item} items"
         raise UnsupportedError(message)
     return pc.fill_null(indices, pa.scalar(null_item, indices.type)), items

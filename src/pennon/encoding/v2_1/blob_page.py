@@ -54,7 +54,7 @@ def blobs_of(descriptions: Block, layers: Layers) -> Blobs:
     if not is_level.any():
         return Blobs(positions, sizes, Levels(None, None, layers))
     packed = np.where(is_level, positions, 0)
-    if packed.max() >> 32 or (packed & 0xFFFF).any():
+    if int(packed.max()) >> 32 or (packed & np.uint64(0xFFFF)).any():
         message = "blobs with levels that are none"
         raise FormatError(message)
     definition = (packed >> np.uint64(16)).astype(np.uint16)

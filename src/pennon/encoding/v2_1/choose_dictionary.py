@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.numpy_types import numpy_dtype
 from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
@@ -241,7 +242,7 @@ def _item_bytes(items: pa.Array, width: int) -> int:
     return _packed_bytes(
         np.frombuffer(
             items.buffers()[1],
-            items.type.to_pandas_dtype(),
+            numpy_dtype(items.type),
             len(items),
             items.offset * items.type.bit_width // 8,
         )

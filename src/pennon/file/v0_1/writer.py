@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.numpy_types import numpy_dtype
 from pennon.core.units import MIB, FieldId
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError, Breadcrumb
@@ -264,7 +265,7 @@ class Dictionaries:
         return grown
 
     def _check_count(self, count: int, index_type: pa.DataType, path: str) -> None:
-        most = np.iinfo(index_type.to_pandas_dtype()).max
+        most = np.iinfo(numpy_dtype(index_type)).max
         if count - 1 > most:
             message = (
                 f"column {path!r}: {count} values of a dictionary, {index_type} counts to {most}"

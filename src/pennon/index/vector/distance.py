@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.index.kernels.vectors.distances import differing_bits, vector_distances
 from pennon.index.vector.base import Floats2D
 from pennon.index.vector.lengths import lengths_of, scaled_where_unusual, usual_length
@@ -85,7 +86,7 @@ def _numbers(items: pa.Array[Any], metric: Metric) -> npt.NDArray[Any]:
         return (halves.astype(np.uint32) << np.uint32(16)).view(np.float32)
     if metric.is_of_bits:
         return np.frombuffer(buffer, np.uint8)[items.offset : items.offset + len(items)]
-    found = np.frombuffer(buffer, kind.to_pandas_dtype())[items.offset : items.offset + len(items)]
+    found = np.frombuffer(buffer, numpy_dtype(kind))[items.offset : items.offset + len(items)]
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError
@@ -26,7 +25,7 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Column
 from pennon.scan.plan.query import ColumnOrdering
 from pennon.scan.read.arrays import int64_array
-from pennon.scan.run.sort import sort_keys, total_order
+from pennon.scan.run.sort import sort_indices, sort_keys, total_order
 from pennon.schema.field import Schema
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
@@ -108,8 +107,8 @@ def sorted_rows(keys: pa.Table) -> pa.Table:
 
 def order_of(keys: pa.Table) -> Int64Array:
     """Return the numbers of rows in the order of their keys; equal ones stay as they are."""
-    by: list[Any] = [(name, "ascending", "at_start") for name in keys.column_names]
-    return np.asarray(pc.sort_indices(keys, sort_keys=by), np.int64)
+    by = [(name, "ascending", "at_start") for name in keys.column_names]
+    return np.asarray(sort_indices(keys, by), np.int64)
 
 
 def count_below(keys: pa.Table, points: pa.Table) -> Int64Array:

@@ -17,6 +17,7 @@ from pyarrow import types as t
 from pyarrow.fs import FileSystem
 
 from pennon.core.near_names import did_you_mean
+from pennon.core.numpy_types import numpy_dtype
 from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, UnsupportedError
 from pennon.index.vector.metric import L2, Metric, metric_named
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
@@ -287,7 +288,7 @@ def _centroids(arguments: Mapping[str, Any], vector: Any, partitions: int | None
     if matrix.shape[1] != vector.list_size:
         message = f"Failed to cast centroids to vector type: they have {matrix.shape[1]} numbers, and vectors {vector.list_size}"
         raise ArgumentError(message)
-    return matrix.astype(vector.value_type.to_pandas_dtype())
+    return matrix.astype(numpy_dtype(vector.value_type))
 
 
 def _loaded(path: str) -> Matrix:
@@ -332,7 +333,7 @@ def _codebook(
             f"got {matrix.shape}"
         )
         raise ArgumentError(message)
-    return matrix.astype(vector.value_type.to_pandas_dtype())
+    return matrix.astype(numpy_dtype(vector.value_type))
 
 
 def _need_centroids() -> None:

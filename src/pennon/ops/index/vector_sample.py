@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.index.row_set import Numbers
 from pennon.index.vector.metric import Metric
 from pennon.index.vector.rows import Matrix, usable, vector_type
@@ -75,7 +76,7 @@ class _Sample:
 
     def __init__(self, build: IndexBuild, most: int) -> None:
         kind = vector_type(build.storage)
-        self._matrix: Matrix = np.empty((most, kind.list_size), kind.value_type.to_pandas_dtype())
+        self._matrix: Matrix = np.empty((most, kind.list_size), numpy_dtype(kind.value_type))
         self._seen = 0
 
     @property

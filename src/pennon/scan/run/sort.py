@@ -38,6 +38,8 @@ ROWS_HELD: Final = 1 << 16
 """Rows that are gathered, at least, before the last ones of them are dropped ..."""
 BYTES_HELD: Final = 64 * MIB
 """... unless they are as large as this."""
+_KEYS_HAVE_PLACES: Final = int(pa.__version__.partition(".")[0]) >= 25
+"""Whether pyarrow takes the place of NULLs with each key."""
 
 
 def sort_keys(
@@ -115,7 +117,7 @@ def sort_rows(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
     keys = pa.table(
         [total_order(table.column(f"{_KEY}{n}")) for n in range(len(orderings))], _names(table)
     )
-    order: list[Any] = [
+    order = [
         (
             name,
             "ascending" if ordering.ascending else "descending",
@@ -123,7 +125,25 @@ def sort_rows(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
         )
         for name, ordering in zip(keys.column_names, orderings, strict=True)
     ]
-    return rows_of(table, pc.sort_indices(keys, sort_keys=order).to_numpy().astype(np.int64))
+    return rows_of(table, sort_indices(keys, order).to_numpy().astype(np.int64))
+
+
+def sort_indices(table: pa.Table, keys: Sequence[tuple[str, str, str]]) -> pa.Array[Any]:
+    """Return the numbers of rows in the order of their keys; equal rows stay as they are.
+
+    A key is a column, ``ascending`` or ``descending``, and where its NULLs go: ``at_start`` or ``at_end``.
+    pyarrow before 25 knows one place for all keys, so a column of its own says there which values are NULL.
+    """
+    if _KEYS_HAVE_PLACES:
+        return pc.sort_indices(table, sort_keys=list(keys))
+    order: list[Any] = []
+    for name, direction, place in keys:
+        if table.column(name).null_count:
+            is_null = table.column(name).is_null().cast(pa.int8())
+            table = table.append_column(f"{name} is null", is_null)
+            order.append((f"{name} is null", "descending" if place == "at_start" else "ascending"))
+        order.append((name, direction))
+    return pc.sort_indices(table, sort_keys=order)
 
 
 def _names(table: pa.Table) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import version as installed_version
 from typing import Any
 
 import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
+from pennon.release import RELEASE
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.context import ApplyContext
 from pennon.table.apply.index_rules import believable
@@ -127,4 +127,4 @@ def _with_new(manifest: Manifest, around: ApplyContext) -> Mapping[FieldId, pa.A
 
 @cache
 def _signature() -> WriterVersion:
-    return WriterVersion("pennon", installed_version("pennon"))
+    return WriterVersion("pennon", RELEASE)

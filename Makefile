@@ -218,7 +218,7 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
-	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-train .venv-spark-* .venv-docs .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf build dist .venv .venv-oracle-* .venv-engines .venv-embeddings .venv-train .venv-spark-* .venv-docs .venv-protos .venv-lowest .pytest_cache .mypy_cache .ruff_cache
 	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -46,6 +46,16 @@ def test_progress_argument_of_compaction(tmp_path: Path) -> None:
     assert told == [(1, 2), (2, 2)]
 
 
+def test_progress_argument_of_optimized_indices(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    ds = small_fragments(tmp_path)
+    ds.create_scalar_index("n", "BTREE")
+    ds.insert(pa.table({"n": [7]}))
+    ds.optimize.optimize_indices(progress=lambda *each: told.append(each))
+    assert told
+    assert all(done <= total for done, total in told)
+
+
 class FakeTqdm:
     """Has the attributes of tqdm that the adaptor uses."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 import click
 
@@ -13,8 +13,6 @@ from pennon.errors import ArgumentError
 
 HELP = {"help_option_names": ["-h", "--help"]}
 ROW_FORMATS: Final = ("table", "json", "jsonl", "csv", "arrow", "parquet")
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 uri = click.argument("uri", metavar="TABLE", shell_complete=complete_tables)
 at = click.option(
@@ -61,27 +59,6 @@ _DIRECTION: Final = re.compile(
     r"(?P<name>.*?)(?:\s+(?P<direction>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?",
     re.IGNORECASE | re.DOTALL,
 )
-
-
-def rows_out(command: F) -> F:
-    """Add the options that say in which format rows come out, and where."""
-    for option in (
-        click.option(
-            "--overwrite", is_flag=True, help="Replace the file of --output if it is there."
-        ),
-        click.option(
-            "--output", "-o", metavar="FILE", help="Write to a file, whose suffix is the format."
-        ),
-        click.option(
-            "--format",
-            "-f",
-            type=click.Choice(ROW_FORMATS),
-            help="How rows come out; table if not given.",
-        ),
-        as_json,
-    ):
-        command = option(command)
-    return command
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:

@@ -9,20 +9,9 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from pennon.cli.arguments import (
-    ROW_FORMATS,
-    as_json,
-    at,
-    blobs,
-    columns,
-    order_by,
-    parse_names,
-    quiet,
-    storage_option,
-    uri,
-    where,
-)
+from pennon.cli.arguments import ROW_FORMATS, as_json, at, quiet, storage_option, uri
 from pennon.cli.row_formats import RowOutput
+from pennon.cli.row_options import RowChoice, row_choice
 from pennon.cli.rows import open_table, scan
 from pennon.cli.show import say, say_json
 from pennon.cli.writing import watched
@@ -37,10 +26,7 @@ from pennon.ops.bars import Progress, bar
     "--format", "-f", type=click.Choice(ROW_FORMATS[1:]), help="By the suffix if not given."
 )
 @click.option("--rows", "-n", type=click.IntRange(0), help="How many rows; all if not given.")
-@columns
-@where
-@order_by
-@blobs
+@row_choice
 @at
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
 @as_json
@@ -51,10 +37,7 @@ def export(
     file: str,
     format: str | None,
     rows: int | None,
-    columns: str | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
+    choice: RowChoice,
     at: str | None,
     overwrite: bool,
     as_json: bool,
@@ -68,9 +51,9 @@ def export(
     started = time.monotonic()
     target = RowOutput.of(format, file, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
-    made = scan(table, parse_names(columns), where, order_by, blobs, limit=rows)
+    made = scan(table, choice, limit=rows)
     with watched(quiet), bar("exporting") as tell:
-        total = 0 if tell is None else table.count_rows(where)
+        total = 0 if tell is None else table.count_rows(choice.where)
         written = target.write(made.projected_schema, _told(made.to_batches(), tell, total))
     if target.file is None:
         return

@@ -6,20 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from pennon.cli.arguments import (
-    at,
-    blobs,
-    columns,
-    order_by,
-    parse_names,
-    parse_pairs,
-    rows_out,
-    storage_option,
-    uri,
-    where,
-)
+from pennon.cli.arguments import at, parse_pairs, storage_option, uri
 from pennon.cli.at import open_at
 from pennon.cli.row_formats import RowOutput
+from pennon.cli.row_options import RowChoice, most_rows, row_choice, rows_out
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.read.execute import Scan, read_table
 from pennon.scan.read.tasks import plan_tasks
@@ -29,39 +19,29 @@ from pennon.schema.blob import has_blobs
 
 @click.command
 @uri
-@click.option("--rows", "-n", type=click.IntRange(0), default=10, help="How many rows.")
-@columns
-@where
-@order_by
-@blobs
+@most_rows
+@row_choice
 @at
 @rows_out
 @storage_option
 def head(
     uri: str,
     rows: int,
-    columns: str | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
+    choice: RowChoice,
     at: str | None,
-    as_json: bool,
-    format: str | None,
-    output: str | None,
-    overwrite: bool,
+    target: RowOutput,
     storage_option: Sequence[str],
 ) -> None:
     """Show the first rows of a table."""
-    target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     options = parse_pairs(storage_option)
     snapshot = open_at(uri, at, options)
-    names = parse_names(columns)
-    if where is None and order_by is None and not has_blobs(snapshot.manifest.schema):
-        _first_rows(snapshot, names, rows, target)
+    is_plain = choice.where is None and choice.order is None
+    if is_plain and not has_blobs(snapshot.manifest.schema):
+        _first_rows(snapshot, choice.columns, rows, target)
         return
     from pennon.cli.rows import write_rows  # saves pandas, expressions and searches at a plain head
 
-    write_rows(uri, snapshot, options, target, names, where, order_by, blobs, limit=rows)
+    write_rows(uri, snapshot, options, target, choice, limit=rows)
 
 
 def _first_rows(

@@ -37,7 +37,7 @@ from pennon.cli.show import (
     until_pipe_closes,
     write_text,
 )
-from pennon.display.plain import plain_rows, plain_values
+from pennon.display.plain import plain_column, plain_rows
 from pennon.errors import AlreadyExistsError, ArgumentError
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -266,19 +266,19 @@ def _write_csv(schema: pa.Schema, batches: Batches, target: _Target) -> None:
 
 def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch in which columns that CSV has no form for are texts."""
-    columns = [_csv_column(column) for column in batch.columns]
+    columns = [_csv_column(*each) for each in zip(batch.schema, batch.columns, strict=True)]
     names = [str(number) for number in range(len(columns))]
     return pa.RecordBatch.from_arrays(columns, names)
 
 
-def _csv_column(column: pa.Array[Any]) -> pa.Array[Any]:
+def _csv_column(field: pa.Field[Any], column: pa.Array[Any]) -> pa.Array[Any]:
     kind = column.type
     is_native = types.is_integer(kind) or types.is_boolean(kind) or types.is_string(kind)
     if is_native or types.is_large_string(kind):
         return column
     if types.is_float32(kind) or types.is_float64(kind):
         return column
-    values = plain_values(column)
+    values = plain_column(field, column)
     if types.is_floating(kind):
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
     texts = [

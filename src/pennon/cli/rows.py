@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from pennon.cli.arguments import (
-    as_json,
-    at,
-    blobs,
-    columns,
-    order_by,
-    parse_names,
-    parse_order,
-    parse_pairs,
-    rows_out,
-    storage_option,
-    uri,
-    where,
-)
+from pennon.cli.arguments import as_json, at, parse_pairs, storage_option, uri, where
 from pennon.cli.at import open_at
 from pennon.cli.row_formats import RowOutput
+from pennon.cli.row_options import RowChoice, most_rows, row_choice, rows_out
 from pennon.cli.show import say, say_json
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.scanner import LanceScanner
@@ -38,19 +27,13 @@ def open_table(uri: str, at: str | None, storage_option: Sequence[str]) -> Lance
     return LanceDataset.of_snapshot(uri, open_at(uri, at, options), options)
 
 
-def scan(
-    table: LanceDataset,
-    columns: list[str] | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
-    **given: Any,
-) -> LanceScanner:
+def scan(table: LanceDataset, choice: RowChoice, **given: Any) -> LanceScanner:
     """Return the scan that options ask for."""
-    order = parse_order(order_by)
-    orderings = None if order is None else [ColumnOrdering(*each) for each in order]
-    handling: Any = "all_binary" if blobs == "bytes" else None
-    return table.scanner(columns, where, order_by=orderings, blob_handling=handling, **given)
+    orderings = None if choice.order is None else [ColumnOrdering(*each) for each in choice.order]
+    handling: Any = "all_binary" if choice.blobs == "bytes" else None
+    return table.scanner(
+        choice.columns, choice.where, order_by=orderings, blob_handling=handling, **given
+    )
 
 
 def write_rows(
@@ -58,15 +41,11 @@ def write_rows(
     snapshot: Snapshot,
     options: Mapping[str, str],
     target: RowOutput,
-    columns: list[str] | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
+    choice: RowChoice,
     **given: Any,
 ) -> int:
     """Write the rows of a scan, and return how many there were."""
-    table = LanceDataset.of_snapshot(uri, snapshot, options)
-    made = scan(table, columns, where, order_by, blobs, **given)
+    made = scan(LanceDataset.of_snapshot(uri, snapshot, options), choice, **given)
     return target.write(made.projected_schema, made.to_batches())
 
 
@@ -90,44 +69,31 @@ def count(
 
 @click.command
 @uri
-@click.option("--rows", "-n", type=click.IntRange(0), default=10, help="How many rows.")
-@columns
-@where
-@order_by
-@blobs
+@most_rows
+@row_choice
 @at
 @rows_out
 @storage_option
 def tail(
     uri: str,
     rows: int,
-    columns: str | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
+    choice: RowChoice,
     at: str | None,
-    as_json: bool,
-    format: str | None,
-    output: str | None,
-    overwrite: bool,
+    target: RowOutput,
     storage_option: Sequence[str],
 ) -> None:
     """Show the last rows of a table, in its order or that of --order-by."""
-    target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
-    offset = max(table.count_rows(where) - rows, 0)
-    made = scan(table, parse_names(columns), where, order_by, blobs, offset=offset, limit=rows)
+    offset = max(table.count_rows(choice.where) - rows, 0)
+    made = scan(table, choice, offset=offset, limit=rows)
     target.write(made.projected_schema, made.to_batches())
 
 
 @click.command
 @uri
-@click.option("--rows", "-n", type=click.IntRange(0), default=10, help="How many rows.")
+@most_rows
 @click.option("--seed", type=int, help="The same number gives the same rows.")
-@columns
-@where
-@order_by
-@blobs
+@row_choice
 @at
 @rows_out
 @storage_option
@@ -135,22 +101,15 @@ def sample(
     uri: str,
     rows: int,
     seed: int | None,
-    columns: str | None,
-    where: str | None,
-    order_by: str | None,
-    blobs: str,
+    choice: RowChoice,
     at: str | None,
-    as_json: bool,
-    format: str | None,
-    output: str | None,
-    overwrite: bool,
+    target: RowOutput,
     storage_option: Sequence[str],
 ) -> None:
     """Show rows chosen at random, none twice; in the table's order unless --order-by is given."""
-    target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
-    chosen = _choose(table, where, rows, seed)
-    made = scan(table, parse_names(columns), None, order_by, blobs, row_addr_allowlist=chosen)
+    chosen = _choose(table, choice.where, rows, seed)
+    made = scan(table, replace(choice, where=None), row_addr_allowlist=chosen)
     target.write(made.projected_schema, made.to_batches())
 
 

@@ -12,17 +12,10 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from pennon.cli.arguments import (
-    at,
-    columns,
-    parse_names,
-    rows_out,
-    storage_option,
-    uri,
-    where,
-)
+from pennon.cli.arguments import at, columns, parse_names, storage_option, uri, where
 from pennon.cli.complete import complete_columns
 from pennon.cli.row_formats import RowOutput
+from pennon.cli.row_options import rows_out
 from pennon.cli.rows import open_table
 from pennon.cli.show import say_all
 from pennon.core.units import MIB
@@ -91,10 +84,7 @@ def search(
     columns: str | None,
     where: str | None,
     at: str | None,
-    as_json: bool,
-    format: str | None,
-    output: str | None,
-    overwrite: bool,
+    target: RowOutput,
     storage_option: Sequence[str],
 ) -> None:
     """Find rows by a text, by the nearest vectors, or both, best first.
@@ -102,7 +92,6 @@ def search(
     QUERY is a text: it is embedded by the model that the table remembers, looked for in the full-text index, or both
     (--mode). --row, --vector and --vector-file give a vector; with a QUERY beside it, ranks of both are fused.
     """
-    target = RowOutput.of(format, output, as_json=as_json, overwrite=overwrite)
     table = open_table(uri, at, storage_option)
     vector_query = _vector(table, column, row, vector, vector_file)
     if query is None and vector_query is None:

@@ -265,16 +265,20 @@ class DatasetOptimizer:
         with told_to(progress):
             return Compaction.execute(self._dataset, given)
 
-    def optimize_indices(self, **options: Unpack[OptimizeIndicesOptions]) -> None:
+    def optimize_indices(
+        self, *, progress: Progress | None = None, **options: Unpack[OptimizeIndicesOptions]
+    ) -> None:
         """Index the rows that came since, merge segments, and turn the handle to the version made.
 
         The options are pylance's: ``num_indices_to_merge`` (by default 1: new rows join the last segment; 0: they
         are a segment of their own), ``index_names`` and ``retrain`` (every index is made anew).  Raises TypeError
         for any other.  Indices of kinds that Pennon does not make are left alone, with a warning.
+        ``progress`` is told how many pieces of each piece of work are done, of how many.
         """
         for name in sorted(options.keys() - _INDEX_OPTIONS):
             raise unknown_option("optimize_indices", name, sorted(_INDEX_OPTIONS))
-        made = ops.optimize_indices(self._dataset.snapshot, **options)
+        with told_to(progress):
+            made = ops.optimize_indices(self._dataset.snapshot, **options)
         if made is not None:
             self._dataset._turn_to(made)  # noqa: SLF001 - its own
 

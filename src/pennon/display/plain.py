@@ -32,6 +32,8 @@ from pyarrow import types
 
 Plain = Any
 """None, bool, int, float, str, or a list or dict of these."""
+_EXTENSION: Final = b"ARROW:extension:name"
+_BFLOAT16: Final = b"lance.bfloat16"
 _PER_SECOND: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
@@ -74,7 +76,8 @@ def plain_rows(
     [{'a': 1, 'b': 'eA=='}]
     """
     names = batch.schema.names
-    columns = [plain_values(column, of_bytes) for column in batch.columns]
+    pairs = zip(batch.schema, batch.columns, strict=True)
+    columns = [plain_column(field, column, of_bytes) for field, column in pairs]
     if not columns:
         yield from ({} for _ in range(batch.num_rows))
         return
@@ -82,16 +85,35 @@ def plain_rows(
         yield dict(zip(names, values, strict=True))
 
 
+def plain_column(
+    field: pa.Field[Any], array: pa.Array[Any], of_bytes: Callable[[bytes], str] = base64_text
+) -> list[Plain]:
+    r"""Return the values of a column as plain values; its field may name an extension type that no module registered.
+
+    >>> named = pa.field("b", pa.binary(2), metadata={"ARROW:extension:name": "lance.bfloat16"})
+    >>> plain_column(named, pa.array([b"\xc0\x3f", None], pa.binary(2)))
+    [1.5, None]
+    """
+    is_registered = isinstance(array, pa.ExtensionArray)
+    if not is_registered and (field.metadata or {}).get(_EXTENSION) == _BFLOAT16:
+        return _bfloats(array)
+    return plain_values(array, of_bytes)
+
+
 def _extension_values(array: Any, of_bytes: Callable[[bytes], str]) -> list[Plain]:
     name, storage = array.type.extension_name, array.storage
     if name == "arrow.uuid":
         return [None if v is None else str(UUID(bytes=v)) for v in storage.to_pylist()]
-    if name == "lance.bfloat16":
-        widened = [None if v is None else b"\0\0" + v for v in storage.to_pylist()]
-        return [
-            None if v is None else _finite(float(str(np.frombuffer(v, "<f4")[0]))) for v in widened
-        ]
+    if name.encode() == _BFLOAT16:
+        return _bfloats(storage)
     return plain_values(storage, of_bytes)
+
+
+def _bfloats(storage: pa.Array[Any]) -> list[Plain]:
+    """Return values of 2 bytes, the upper halves of float32."""
+    widened = [None if v is None else b"\0\0" + v for v in storage.to_pylist()]
+    floats = [None if v is None else float(str(np.frombuffer(v, "<f4")[0])) for v in widened]
+    return [v if v is None else _finite(v) for v in floats]
 
 
 # --- values without parts ------------------------------------------------------------------------------

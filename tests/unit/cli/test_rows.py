@@ -245,3 +245,18 @@ def test_unknown_columns_are_named_in_the_error(numbers: str) -> None:
     error = run("head", numbers, "-c", "nix").exception
     assert isinstance(error, (ArgumentError, NoColumnError))
     assert "nix" in str(error)
+
+
+def test_extension_types_show_their_values(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    bfloats = pa.field("b", pa.binary(2), metadata={"ARROW:extension:name": "lance.bfloat16"})
+    columns = [
+        pa.array([b"\xc0\x3f", None], pa.binary(2)),
+        pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a":1}', None])),
+        pa.array([b"\1" * 16, None], pa.uuid()),
+    ]
+    fields = [bfloats, pa.field("j", pa.json_()), pa.field("u", pa.uuid())]
+    pennon.write_dataset(pa.table(columns, pa.schema(fields)), uri, data_storage_version="2.2")
+    first = {"b": 1.5, "j": '{"a":1}', "u": "01010101-0101-0101-0101-010101010101"}
+    assert from_json("head", uri) == [first, dict.fromkeys(first)]
+    assert done("head", uri, "-f", "csv").splitlines()[1].startswith('"1.5",')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ import click
 import pennon
 from pennon.cli.arguments import at, parse_pairs, storage_option, uri
 from pennon.cli.at import is_number, open_at
-from pennon.cli.show import say, say_all
+from pennon.cli.show import say, say_all, say_json
 from pennon.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -72,7 +71,11 @@ def doctor(
         raise ArgumentError(message)
     if not repair:
         report = engine.examine(
-            *_place(uri, at, stores), deep=deep, storage_options=stores, trusted_bases=places, threads=threads
+            *_place(uri, at, stores),
+            deep=deep,
+            storage_options=stores,
+            trusted_bases=places,
+            threads=threads,
         )
         _show_report(uri, report, as_json=as_json)
         sys.exit(0 if report.count(engine.Severity.ERROR) == 0 else 3)
@@ -99,7 +102,10 @@ def _place(uri: str, at: str | None, options: dict[str, str] | None) -> tuple[st
 
 def _show_report(uri: str, report: Report, *, as_json: bool) -> None:
     if as_json:
-        say(json.dumps(report.to_dict()))
+        say_json(
+            {"table": uri}
+            | {name: value for name, value in report.to_dict().items() if name != "uri"}
+        )
         return
     say_all(map(str, report))
     say(f"{uri}: {report.summary}")
@@ -107,7 +113,7 @@ def _show_report(uri: str, report: Report, *, as_json: bool) -> None:
 
 def _show_repair(uri: str, plan: Repair, made: int | None, *, as_json: bool) -> None:
     if as_json:
-        say(json.dumps({"uri": uri, **plan.to_dict(), "version_made": made}))
+        say_json({"table": uri, **plan.to_dict(), "version_made": made})
         return
     say_all(map(str, plan.steps))
     say(f"{uri}: {plan.summary}")

@@ -73,7 +73,11 @@ COMMANDS: Final = {
         "List, create, move and delete tags: names of versions, which clean-up keeps.",
     ),
     "branches": Place("refs", "branches", "List, create and delete branches."),
-    "view": Place("view", "view", "Look at a table in a browser, or write the page as one file."),
+    "view": Place(
+        "view",
+        "view",
+        "Look at a table in a browser: rows with images and vectors, layout, versions.",
+    ),
     "index": Place("index", "index", "List, create, drop and optimize indices."),
     "blob": Place(
         "blob", "blob", "Save the bytes of one cell to a file: of a blob, a binary value or a text."
@@ -85,9 +89,15 @@ COMMANDS: Final = {
         "upkeep", "clean", "Delete old versions, the files that only they needed, and orphans."
     ),
     "doctor": Place(
-        "doctor", "doctor", "Find what is damaged, wrong or worth a change; --repair mends it."
+        "doctor",
+        "doctor",
+        "Examine a table, and everything around it; exit code 3 if something is broken.",
     ),
-    "verify": Place("verify", "verify", "Read a table with Pennon and pylance, and compare hashes."),
+    "verify": Place(
+        "verify",
+        "verify",
+        "Compare what Pennon and pylance read of a table; exit code 3 if a column differs.",
+    ),
     "convert": Place("convert", "convert", "Rewrite a table's data files in another file version."),
     "inspect": Place("inspect", "inspect", "Explain a data file of version 0.1 to 2.2."),
     "completion": Place("completion", "completion", "Print what a shell needs to complete names."),

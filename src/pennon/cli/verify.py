@@ -18,7 +18,7 @@ import pyarrow as pa
 from pennon.cli import column_hashes
 from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, uri
 from pennon.cli.rows import open_table
-from pennon.cli.show import print_table, say
+from pennon.cli.show import print_table, say, say_json
 from pennon.errors import ArgumentError
 
 _READ: Final = """
@@ -81,7 +81,7 @@ def verify(
     differing = [name for name, verdict, *_ in rows if verdict != "same"]
     if as_json:
         found = {
-            "uri": table.uri,
+            "table": uri,
             "version": table.version,
             "against": f"{against} {theirs['release']}",
             "equal": not differing,
@@ -90,7 +90,7 @@ def verify(
                 for name, verdict, *_ in rows
             },
         }
-        say(json.dumps(found))
+        say_json(found)
     else:
         print_table(("column", "verdict", "pennon", f"pylance {theirs['release']}"), rows, ())
         say(

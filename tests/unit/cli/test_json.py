@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pennon
 from pennon.cli.main import COMMANDS, app
 from tests.unit.cli.commands import SCHEMAS, done, from_json, run
 
-PRINT_NO_JSON = {"completion"}
+PRINT_NO_JSON = {"completion", "view"}
 ROWS = pa.table(
     {
         "id": pa.array([1, 2, 3], pa.int64()),
@@ -155,3 +156,25 @@ def test_json_stays_json_where_stdout_has_no_unicode(tmp_path: Path) -> None:
     assert b"\x1b" not in shown
     assert b"\x7f" not in shown
     assert run("head", uri, "--json").stdout.count("\\u001b") == 1
+
+
+def test_json_of_doctor_has_findings_or_steps_of_a_repair(table: str) -> None:
+    assert from_json("doctor", table, "--deep")["is_sound"]
+    pennon.dataset(table).tags.create("first", 1)
+    assert from_json("doctor", table, "--at", "first")["version"] == 1
+    path = pennon.dataset(table).get_fragments()[0].data_files()[0].path
+    Path(table, "data", path).unlink()
+    shown = json.loads(run("doctor", table, "--json").stdout)
+    jsonschema.validate(shown, {**SCHEMAS, "$ref": "#/$defs/doctor"})
+    assert shown["errors"] == 1
+    made = from_json("doctor", table, "--repair", "--apply")
+    assert (made["rows_lost"], made["version_made"]) == (2, 2)
+
+
+def test_json_of_verify_has_a_verdict_on_each_column(table: str) -> None:
+    pennon.dataset(table).delete("id = 2")
+    found = from_json("verify", table, "--against", "pylance")
+    assert (found["equal"], found["version"]) == (True, 2)
+    assert {each["verdict"] for each in found["columns"].values()} == {"same"}
+    pennon.dataset(table).create_branch("trial", 1)
+    assert from_json("verify", table, "--against", "pylance", "--at", "trial")["equal"]

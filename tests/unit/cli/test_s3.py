@@ -20,7 +20,7 @@ def s3() -> Iterator[S3Server]:
 
 
 def test_commands_work_on_a_bucket_with_storage_options(s3: S3Server, tmp_path: Path) -> None:
-    uri = f"s3://{BUCKET}/t.lance"
+    uri = f"s3://{BUCKET}/commands.lance"
     stores = [word for key, value in s3.options.items() for word in ("-s", f"{key}={value}")]
     (tmp_path / "a.csv").write_text("id,word\n1,a\n2,b\n")
     assert from_json("ingest", str(tmp_path / "a.csv"), uri, *stores)["rows"] == 2
@@ -51,14 +51,14 @@ def test_commands_work_on_a_bucket_with_storage_options(s3: S3Server, tmp_path: 
 
 def test_credentials_stay_out_of_errors(s3: S3Server) -> None:
     stores = [word for key, value in s3.options.items() for word in ("-s", f"{key}={value}")]
-    for words in (("head", f"s3://{BUCKET}/nix.lance"), ("info", "s3://no-bucket/t.lance")):
+    for words in (("head", f"s3://{BUCKET}/nix.lance"), ("info", "s3://no-bucket/commands.lance")):
         result = run(*words, *stores)
         assert result.exception is not None
         assert SECRET not in str(result.exception) + repr(result.exception) + result.output
 
 
 def test_search_on_a_bucket(s3: S3Server) -> None:
-    uri = f"s3://{BUCKET}/vectors.lance"
+    uri = f"s3://{BUCKET}/commands-vectors.lance"
     vectors = pa.array([[0.0, 1.0], [1.0, 0.0]], pa.list_(pa.float32(), 2))
     rows = pa.table({"id": [1, 2], "vec": vectors})
     pennon.write_dataset(rows, uri, storage_options=s3.options)

@@ -113,7 +113,10 @@ def commit(
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
     name = type(transaction.operation).__name__
-    about = {"pennon.table": store.uri, "pennon.read_version": transaction.read_version}
+    about: dict[str, str | int] = {
+        "pennon.table": store.uri,
+        "pennon.read_version": transaction.read_version,
+    }
     with measured("pennon.commit", (COMMITS, COMMIT_SECONDS), {"operation": name}, **about):
         try:
             manifest = way(store, mine, options)

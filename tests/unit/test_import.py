@@ -24,7 +24,7 @@ assert not found, found
 """
 NO_FORKS = """
 import importlib, importlib.util, os, pkgutil
-needs = {"pennon.as_lance.torch.": "torch", "pennon.torch": "torch", "pennon.hf.builder": "datasets"}
+needs = {"pennon.as_lance.torch.": "torch", "pennon.torch": "torch", "pennon.hf.builder": "datasets", "pennon.otel": "opentelemetry"}
 needs |= {"pennon.arrow.bfloat16_pandas": "pandas", "pennon.namespace": "lance_namespace", "pennon.spark.": "pyspark"}
 needs |= {"pennon.pydantic": "pydantic", "pennon.schema.pydantic_models": "pydantic"}
 needs |= {"pennon.table.external.dynamodb_client": "botocore"}

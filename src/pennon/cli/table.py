@@ -12,6 +12,7 @@ from pennon.cli.arguments import as_json, at, parse_pairs, storage_option, uri
 from pennon.cli.at import open_at
 from pennon.cli.show import print_table, say, say_json
 from pennon.display.cells import size
+from pennon.scan.facts import table_facts
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import live_row_count, live_row_counts
 from pennon.scan.snapshot import Snapshot
@@ -55,18 +56,9 @@ def info(uri: str, at: str | None, as_json: bool, storage_option: Sequence[str])
     if as_json:
         say_json(found)
         return
-    facts = {
-        "table": found["table"],
-        **({} if manifest.branch is None else {"branch": manifest.branch}),
-        "version": f"{found['version']} (newest: {found['newest_version']})",
-        "file version": found["file_version"],
-        "rows": f"{found['rows']:,}",
-        "fragments": f"{found['fragments']:,}",
-        "data files": f"{found['data_files']:,}",
-        "size": size(found["size_bytes"]),
-        "deleted rows": f"{found['deleted_rows']:,}",
-        **({"indices": ", ".join(found["indices"])} if found["indices"] else {}),
-    }
+    facts = table_facts(snapshot, uri, found["newest_version"])
+    if found["indices"]:
+        facts["indices"] = ", ".join(found["indices"])
     width = max(map(len, facts))
     for name, value in facts.items():
         say(value, label=f"{name:<{width}}  ")

@@ -7,10 +7,9 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
-from pennon.display.cells import size
 from pennon.display.html import MOST_COLUMNS, MOST_ROWS, object_html
 from pennon.errors import LanceError
-from pennon.scan.read.tasks import live_row_counts
+from pennon.scan.facts import table_facts
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import quoted
 
@@ -20,7 +19,7 @@ _MOST_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
 def dataset_html(dataset: Any) -> str:
     """Return a version of a table as HTML: numbers, columns, and the first rows if these are cheap."""
-    facts = {"table": dataset.uri, **_facts(dataset.snapshot)}
+    facts = table_facts(dataset.snapshot, dataset.uri)
     return object_html(
         "LanceDataset", facts, dataset.schema, _first_rows(dataset, dataset.snapshot)
     )
@@ -50,17 +49,6 @@ def scanner_html(scanner: Any, uri: str) -> str:
 def _steps(scanner: Any) -> list[str]:
     lines: list[str] = scanner.explain_plan().splitlines()
     return [line.strip().partition(":")[0] for line in lines if line.strip()]
-
-
-def _facts(snapshot: Snapshot) -> dict[str, object]:
-    manifest = snapshot.manifest
-    return {
-        **({} if manifest.branch is None else {"branch": manifest.branch}),
-        "version": manifest.version,
-        "rows": f"{sum(live_row_counts(snapshot)):,}",
-        "fragments": f"{manifest.summary.fragments:,}",
-        "size": size(manifest.summary.size_bytes),
-    }
 
 
 def _first_rows(dataset: Any, snapshot: Snapshot) -> pa.Table | None:

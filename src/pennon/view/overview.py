@@ -14,6 +14,7 @@ from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.stats import LanceStats
 from pennon.display.cells import size
 from pennon.errors import LanceError, printable
+from pennon.scan.facts import table_facts
 from pennon.scan.plan.moved_rows import indices_now
 from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.field import Field
@@ -22,7 +23,7 @@ from pennon.schema.version import V0_1
 from pennon.table.fragments import Fragments
 from pennon.table.indices_wire import kind_of
 from pennon.table.manifest import Manifest
-from pennon.table.storage_version import describe_file_versions, storage_version
+from pennon.table.storage_version import storage_version
 from pennon.view.cells import Json, is_vector
 from pennon.view.column_pages import column_pages
 from pennon.view.opened import ViewedTable
@@ -35,34 +36,19 @@ SMALL_ROWS: Final = 1_024
 """`LanceStats.dataset_stats` calls a fragment of fewer rows small."""
 
 
-def facts(dataset: LanceDataset, newest: int) -> dict[str, str]:
-    """Return what ``pennon info`` says of a table, word by word."""
-    manifest = dataset.snapshot.manifest
-    summary = manifest.summary
-    return {
-        "table": dataset.uri,
-        "version": f"{dataset.version} (newest: {newest})",
-        "file version": describe_file_versions(manifest),
-        "rows": f"{dataset.count_rows():,}",
-        "fragments": f"{summary.fragments:,}",
-        "data files": f"{summary.files:,}",
-        "size": size(summary.size_bytes),
-        "deleted rows": f"{summary.deleted_rows:,}",
-    }
-
-
 def read_table(viewed: ViewedTable, version: int) -> Json:
     """Return the facts and the columns of a version; only its manifest is read."""
     dataset = viewed.at(version)
     manifest, newest = dataset.snapshot.manifest, viewed.newest()
     fields = manifest.schema.fields[:MAX_SHOWN_COLUMNS]
+    facts = table_facts(dataset.snapshot, dataset.uri, newest)
     return {
         "name": printable(dataset.uri.rstrip("/").rpartition("/")[2] or dataset.uri),
         "version": int(dataset.version),
         "newest": newest,
         "time": f"{manifest.timestamp.astimezone():%Y-%m-%d %H:%M:%S %Z}",
         "branch": printable(manifest.branch or ""),
-        "facts": [[name, printable(text)] for name, text in facts(dataset, newest).items()],
+        "facts": [[name, printable(text)] for name, text in facts.items()],
         "rows": dataset.count_rows(),
         "columns": [_column(dataset, each, number) for number, each in enumerate(fields)],
         "column_count": len(manifest.schema.fields),

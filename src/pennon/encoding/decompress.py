@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.units import MIB
@@ -122,6 +123,11 @@ def _decompress(codec: str, data: pa.Buffer, size: int) -> pa.Buffer:
 
 def _limit(compressed: int) -> int:
     return max(MAX_INFLATED, compressed * _MAX_RATIO)
+
+
+def are_believed(sizes: npt.NDArray[np.int64], compressed: npt.NDArray[np.int64]) -> bool:
+    """Return whether `inflate` takes buffers of these sizes, in bytes: a writer compresses none that it would not."""
+    return bool((sizes <= np.maximum(MAX_INFLATED, compressed * _MAX_RATIO)).all())
 
 
 def _check_size(size: int, compressed: int) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.decompress import are_believed
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.encoding.v2_1.fsst import encode_fsst, encode_fsst_values
@@ -89,7 +90,9 @@ def _is_compressible(values: StringValues) -> bool:
 def _compressed(values: StringValues, compression: BufferCompression) -> Single:
     plain = encode_variable_values(values)
     packed = encode_general_values(plain, compression)
-    return packed if len(packed.data) < values.size_bytes else plain
+    assert packed.offsets is not None  # values one by one
+    is_readable = are_believed(np.diff(values.offsets), np.diff(packed.offsets))
+    return packed if is_readable and len(packed.data) < values.size_bytes else plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,15 +28,6 @@ OUTSIDE = {
 """Files of the repository that are pages of the site, and their places there."""
 ALIASES = {"README.md": "index.md", "docs/decisions": "decisions/index.md"}
 """Targets of links that other pages of the site stand for."""
-TO_COME = {
-    "command-line.md",
-    "doctor.md",
-    "view.md",
-    "monitoring.md",
-    "releases.md",
-    "security-policy.md",
-}
-"""Entries of the navigation whose pages may be missing."""
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\]|`[^`]*`)*)\]\(([^)#\s:]*)(#[^)\s]*)?\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -46,7 +37,7 @@ SOURCES = {site: source for source, site in OUTSIDE.items()}
 
 
 def on_config(config: Any) -> Any:
-    """Complete the navigation: lists of decisions and measurements, without the pages that are to come."""
+    """Complete the navigation by the lists of decisions and measurements."""
     config.nav = _entries(config.nav)
     return config
 
@@ -96,7 +87,7 @@ def _site_path(path: str) -> str | None:
 
 
 def _entries(nav: list[Any]) -> list[Any]:
-    """Return a part of the navigation with its lists made, and without pages to come."""
+    """Return a part of the navigation with its lists made."""
     found: list[Any] = []
     for entry in nav:
         title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
@@ -109,13 +100,9 @@ def _entries(nav: list[Any]) -> list[Any]:
             found.append(
                 {title: [each for each in OUTSIDE.values() if each.startswith("measurements/")]}
             )
-        elif target not in TO_COME or _exists(target):
+        else:
             found.append(entry)
     return found
-
-
-def _exists(site: str) -> bool:
-    return (ROOT / SOURCES.get(site, DOCS + site)).is_file()
 
 
 def _decision_files() -> list[Path]:

@@ -28,7 +28,7 @@ SECONDS: Final = (
 """Upper bounds of the buckets of a histogram of seconds: those of Lance."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Metric:
     """A name under which numbers are kept, by their attributes."""
 
@@ -140,28 +140,40 @@ class Point:
     histogram: Histogram | None = None
 
 
+Series: TypeAlias = tuple[Metric, Attributes]
+"""A metric and the attributes of one of its numbers."""
+
+
+def series(metric: Metric, **attributes: str) -> Series:
+    """Return the key of one number of a metric; made once where it is added to often."""
+    return metric, tuple(sorted(attributes.items()))
+
+
 class Recorder:
     """The numbers of all metrics of this process; threads may record at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[tuple[Metric, Attributes], float] = {}
-        self._histograms: dict[tuple[Metric, Attributes], Histogram] = {}
+        self._values: dict[Series, float] = {}
+        self._histograms: dict[Series, Histogram] = {}
 
     def add(self, metric: Metric, amount: float = 1, **attributes: str) -> None:
         """Add to a counter, or to a gauge."""
-        key = metric, tuple(sorted(attributes.items()))
+        self.add_to(series(metric, **attributes), amount)
+
+    def add_to(self, key: Series, amount: float) -> None:
+        """Add to one number."""
         with self._lock:
             self._values[key] = self._values.get(key, 0) + amount
 
     def set(self, metric: Metric, value: float, **attributes: str) -> None:
         """Set a gauge."""
         with self._lock:
-            self._values[metric, tuple(sorted(attributes.items()))] = value
+            self._values[series(metric, **attributes)] = value
 
     def observe(self, metric: Metric, value: float, **attributes: str) -> None:
         """Add an observation to a histogram."""
-        key = metric, tuple(sorted(attributes.items()))
+        key = series(metric, **attributes)
         with self._lock:
             self._histograms.setdefault(key, Histogram()).observe(value)
 

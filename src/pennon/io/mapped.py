@@ -21,7 +21,7 @@ from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, 
 from pennon.core.io_counters import READ
 from pennon.core.kernels.gather import gather, total_size
 from pennon.core.kernels.mapping import Mapping
-from pennon.core.telemetry import REQUEST_BYTES, REQUESTS, TELEMETRY
+from pennon.core.telemetry import REQUEST_BYTES, REQUESTS, TELEMETRY, series
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, keeps_account, touch
@@ -88,6 +88,10 @@ push out what the takes before it left.
 """
 
 
+_RANGES: Final = series(REQUESTS, operation="get", base="file")
+_RANGE_BYTES: Final = series(REQUEST_BYTES, operation="get", base="file")
+
+
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
@@ -150,8 +154,8 @@ class MappedReader:
         READ.ranges += len(found)
         READ.size_bytes += size_bytes
         if TELEMETRY.recorder is not None:  # a map is not waited for: there is no time to tell
-            TELEMETRY.recorder.add(REQUESTS, len(found), operation="get", base="file")
-            TELEMETRY.recorder.add(REQUEST_BYTES, size_bytes, operation="get", base="file")
+            TELEMETRY.recorder.add_to(_RANGES, len(found))
+            TELEMETRY.recorder.add_to(_RANGE_BYTES, size_bytes)
         return found
 
     def _slice(self, extent: ByteRange, least: int) -> pa.Buffer:

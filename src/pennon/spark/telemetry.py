@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -10,7 +11,6 @@ from importlib import import_module
 from typing import Final
 
 import pyarrow as pa
-from pyspark.taskcontext import TaskContext
 
 from pennon.core.telemetry import (
     STREAM_LAG,
@@ -67,7 +67,8 @@ def _set_up(place: str) -> None:
 
 def _ids() -> dict[str, int]:
     """Return what Spark calls the task that runs here."""
-    task = TaskContext.get()
+    loaded = sys.modules.get("pyspark.taskcontext")  # by each worker; its import takes long
+    task = None if loaded is None else loaded.TaskContext.get()
     if task is None:
         return {}
     return {

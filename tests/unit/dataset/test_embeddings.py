@@ -325,10 +325,12 @@ def test_refresh_by_another_model_is_refused(uri: str) -> None:
     ds = pennon.write_dataset(titles(3), uri)
     with pytest.raises(ArgumentError, match="no column of vectors whose model is remembered"):
         ds.refresh_embeddings(model=Letters())
-    ds.embed("title", EmbeddingModel(Letters(), "letters", "1"))
-    with pytest.raises(ArgumentError, match=r"made by the model 'letters 1'.* this is 'letters 2'"):
-        ds.refresh_embeddings(model=EmbeddingModel(Letters(), "letters", "2"))
-    with pytest.raises(NotFoundError, match=r"register_embedding\('letters', model\)"):
+    ds.embed("title", EmbeddingModel(Letters(), "strangers", "1"))
+    with pytest.raises(
+        ArgumentError, match=r"made by the model 'strangers 1'.* this is 'strangers 2'"
+    ):
+        ds.refresh_embeddings(model=EmbeddingModel(Letters(), "strangers", "2"))
+    with pytest.raises(NotFoundError, match=r"register_embedding\('strangers', model\)"):
         ds.refresh_embeddings()
     with pytest.raises(ArgumentError, match="did you mean 'title_vector'"):
         ds.refresh_embeddings("title_vectr", model=Letters())

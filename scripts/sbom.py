@@ -28,7 +28,7 @@ _LICENSE_NAMES = {
     "3-Clause BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
 }
-"""What older metadata calls licenses that SPDX has names for."""
+"""SPDX names of licenses, by their names in older metadata."""
 
 
 def main() -> None:

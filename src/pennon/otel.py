@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 from pennon.core.extras import not_installed
-from pennon.core.telemetry import CATALOG, SECONDS, TELEMETRY, Metric, Point, Recorder
+from pennon.core.telemetry import CATALOG, TELEMETRY, Metric, Point, Recorder
 
 try:
     from opentelemetry import metrics, trace
@@ -27,8 +28,8 @@ except ModuleNotFoundError:
 __all__ = ["instrument", "instrument_lance_metrics", "uninstrument"]
 
 _NAME: Final = "pennon"
-_OBSERVED: set[int] = set()
-"""The meters that have instruments: OpenTelemetry would count a second one of the same name twice."""
+_OBSERVED: Final[WeakSet[MeterProvider]] = WeakSet()
+"""The providers that have instruments: OpenTelemetry would count a second one of the same name twice."""
 
 
 def instrument(
@@ -58,8 +59,8 @@ def instrument(
     provider = meter_provider or metrics.get_meter_provider()
     if TELEMETRY.recorder is None:
         TELEMETRY.recorder = Recorder()
-    if id(provider) not in _OBSERVED:
-        _OBSERVED.add(id(provider))
+    if provider not in _OBSERVED:
+        _OBSERVED.add(provider)
         meter = provider.get_meter(_NAME)
         for metric in CATALOG:
             _observe(meter, metric)
@@ -131,12 +132,8 @@ def _value(point: Point) -> list[tuple[float, dict[str, str]]]:
 
 
 def _buckets(point: Point) -> list[tuple[float, dict[str, str]]]:
-    found, below = [], 0
-    counts = [] if point.histogram is None else point.histogram.buckets
-    for count, bound in zip(counts, [*map(str, SECONDS), "+Inf"], strict=True):
-        below += count
-        found.append((float(below), {**point.attributes, "le": bound}))
-    return found
+    found = [] if point.histogram is None else point.histogram.cumulative()
+    return [(count, {**point.attributes, "le": bound}) for bound, count in found]
 
 
 def _number(point: Point) -> list[tuple[float, dict[str, str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pennon.core.telemetry import CATALOG, SECONDS, TELEMETRY, Point, Recorder
+from pennon.core.telemetry import CATALOG, TELEMETRY, Point, Recorder
 
 __all__ = [
     "MetricDescription",
@@ -62,8 +62,5 @@ def _point(point: Point) -> MetricPoint:
     name, found = point.metric.name, point.histogram
     if found is None:
         return MetricPoint(name, point.attributes, point.value, None, None, None)
-    below, buckets = 0, []
-    for count, bound in zip(found.buckets, [*map(str, SECONDS), "+Inf"], strict=True):
-        below += count
-        buckets.append((bound, below))
-    return MetricPoint(name, point.attributes, None, buckets, below, found.total)
+    buckets = found.cumulative()
+    return MetricPoint(name, point.attributes, None, buckets, buckets[-1][1], found.total)

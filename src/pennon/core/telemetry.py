@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
+from itertools import accumulate
 from types import TracebackType
 from typing import Any, Concatenate, Final, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
@@ -128,6 +129,11 @@ class Histogram:
         """Count one observation."""
         self.buckets[bisect_left(SECONDS, value)] += 1
         self.total += value
+
+    def cumulative(self) -> list[tuple[str, int]]:
+        """Return each bound and the observations up to it; the last, ``+Inf``, counts all."""
+        bounds = [*map(str, SECONDS), "+Inf"]
+        return list(zip(bounds, accumulate(self.buckets), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from pennon.display.plain import plain_rows
 from pennon.errors import printable
 
 MOST_COLUMNS: Final = 30
-"""So many columns are listed, and ..."""
+"""The number of columns that are listed."""
 MOST_ROWS: Final = 5
-"""... so many rows are shown."""
+"""The number of rows that are shown."""
 MOST_VALUE_BYTES: Final = 1 << 20
 """Rows of more bytes are not shown."""
 _LONGEST: Final = 80

@@ -106,7 +106,7 @@ def failed(error: Exception) -> Json:
 
 
 def is_vector(kind: pa.DataType) -> bool:
-    """Tell whether a type is one of vectors: lists of a fixed number of numbers, two or more."""
+    """Return whether a type is a fixed-size list of two or more numbers."""
     if not t.is_fixed_size_list(kind) or kind.list_size < 2:
         return False
     items = kind.value_type.storage_type if _is_extension(kind.value_type) else kind.value_type

@@ -17,7 +17,7 @@ from pennon.schema.field import Field
 from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment
 
 MAX_PAGES: Final = 400
-"""So many pages of a column of a fragment are explained."""
+"""The number of pages that are explained for one column of one fragment."""
 
 LARGE_PAGE: Final = 16 * MIB
 """The pages of a column are told apart where one has more bytes."""

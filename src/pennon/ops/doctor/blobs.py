@@ -24,7 +24,7 @@ from pennon.table.fragment import DataFileRef
 
 _BATCH_ROWS: Final = 1 << 16
 _MOST_OUTSIDE: Final = 10_000
-"""So many files outside of the table are looked at for a fragment."""
+"""The number of files outside of the table that are examined for one fragment."""
 _FAR: Final = np.uint64(62)
 _LOST: Final = "restore the file from a copy; the rows stay, but these values cannot be read"
 

@@ -20,7 +20,7 @@ _BATCH_BYTES: Final = 8 * MIB
 _MOST_ROWS: Final = 1 << 20
 _GROWTH: Final = 8
 _MOST_ERRORS: Final = 8
-"""So many different errors of one column are kept."""
+"""The number of different errors that are kept for one column."""
 _TAKEN: Final = 16
 _WIDE_BYTES: Final = 64
 _MOST_FAILURES: Final = 16

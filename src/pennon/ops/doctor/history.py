@@ -38,7 +38,7 @@ from pennon.table.versions import (
 
 MANY_VERSIONS: Final = 1000
 MANY_SMALL: Final = 32
-"""So many small fragments are worth a compaction."""
+"""The number of small fragments from which a compaction is advised."""
 SMALL_ROWS: Final = 100_000
 SMALL_BYTES: Final = 32 * MIB
 FEW_ROWS: Final = 1000

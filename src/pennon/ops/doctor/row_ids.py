@@ -17,7 +17,7 @@ from pennon.table.fragment import Fragment
 from pennon.table.row_ids import RowIds
 
 _WINDOW: Final = 4 * MIB
-"""So many ids of fragments whose ids overlap are compared at once."""
+"""The number of row ids, of fragments whose ids overlap, that are compared at once."""
 _MOST: Final = 20
 _ADVICE: Final = "`pennon doctor TABLE --repair` gives the later rows fresh ids"
 

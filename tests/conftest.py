@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from tests.schedule import part_of, seconds_of
+from tests.schedule import other_variants, part_of, seconds_of
 
 HERE = Path(__file__).parent
 THOROUGH = frozenset(
@@ -153,6 +154,10 @@ def pytest_collection_modifyitems(
 
     Spark's are one long queue on one worker, in the order of their modules.
     """
+    named = {Path(each.partition("::")[0]).resolve() for each in config.args}
+    _mark_variants(
+        item for item in items if item.get_closest_marker("slow") is None and item.path not in named
+    )
     for item in items:
         place = item.path.relative_to(HERE)
         folder = place.parts[0]
@@ -169,6 +174,15 @@ def pytest_collection_modifyitems(
     items.sort(
         key=lambda item: -_seconds(item) if item.get_closest_marker("spark") is None else -1e9
     )
+
+
+def _mark_variants(items: Iterable[pytest.Item]) -> None:
+    """Mark most variants of the modules of `tests.schedule` as slow."""
+    for path, group in groupby(items, key=lambda item: item.path):
+        tests = list(group)
+        functions = [item.name.partition("[")[0] for item in tests]
+        for at in other_variants(path.relative_to(HERE).as_posix(), functions):
+            tests[at].add_marker("slow")
 
 
 def _seconds(item: pytest.Item) -> float:

@@ -23,7 +23,7 @@ def main(folder: str) -> None:
         log_to_driver=False,
         logging_level="ERROR",
     )
-    assert lance.__name__ == "pennon"
+    assert lance.dataset.__module__.startswith("pennon.")
     uri = f"{folder}/ray.lance"
     vectors = np.random.default_rng(1).normal(size=(ROWS, 8)).astype("float32")
     rows = pa.table(

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import pennon
 import pennon.spark
 from pennon.spark import AttachedCatalog, LanceTable
+from pennon.spark.session import DEFAULTS
 from tests.spark.modes import CONF
 from tests.spark.small_table import make
 
@@ -35,7 +36,11 @@ def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONWARNINGS"] = "ignore"
     builder = SparkSession.builder.master("local[2,3]").appName("pennon tests")
-    for key, value in {**CONF, "spark.executorEnv.PYTHONPATH": str(ROOT)}.items():
+    # The programs of `modes` run with Spark's own settings.
+    quick = {"spark.python.daemon.module", "spark.python.unix.domain.socket.enabled"}
+    more = {name: DEFAULTS[name] for name in quick}
+    more["spark.executorEnv.PYTHONPATH"] = str(ROOT)
+    for key, value in {**CONF, **more}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     yield session

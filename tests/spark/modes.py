@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 import pennon.spark
 from demo.flights import QUERIES, TABLES, answer, use_tables
 from pennon.spark import LanceTable, upsert_batches
+from pennon.spark.session import DEFAULTS
 
 # Each query runs once: the JVM's second compiler would take as much processor time as all the
 # rest, and gain nothing.
@@ -35,7 +36,10 @@ CONF = {
 
 
 def start(mode: str) -> SparkSession:
-    """Start a session; ``connect`` brings up a Connect server on a free port and talks to it."""
+    """Start a session; ``connect`` brings up a Connect server on a free port and talks to it.
+
+    Connect has the settings of `pennon.spark.local_session`, too, and the others have Spark's own.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONWARNINGS"] = "ignore"
     if mode != "connect":
@@ -43,7 +47,7 @@ def start(mode: str) -> SparkSession:
     else:
         os.environ["SPARK_TESTING"] = "1"  # a free port, not 15002
         builder = SparkSession.builder.remote("local[2]")
-    for key, value in CONF.items():
+    for key, value in (CONF if mode != "connect" else {**DEFAULTS, **CONF}).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

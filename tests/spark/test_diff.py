@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,18 +97,16 @@ def test_diff_refuses_a_key_that_is_not_there(spark: SparkSession, tmp_path: Pat
         table.diff(1, on=[])
 
 
-def test_diff_on_the_command_line_counts_rows_and_columns(tmp_path: Path) -> None:
+def test_diff_on_the_command_line_counts_rows_and_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     uri = str(tmp_path / "t")
     ds = pennon.write_dataset(pa.table({"id": [1, 2, 3], "x": [1, 2, 3], "y": [1, 2, 3]}), uri)
     ds.tags.create("first", 1)
     ds.update({"x": "x * 10"}, where="id > 1")
     ds.insert(pa.table({"id": [4], "x": [4], "y": [4]}))
-    command = [sys.executable, "-m", "pennon.cli.main", "diff", uri, "first", "--on", "id"]
-    done = subprocess.run(
-        [*command, "--master", "local[1]"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
+    printed = done("diff", uri, "first", "--on", "id", "--master", "local[1]")
+    lines = [line.split() for line in printed.splitlines()]
     assert lines[0] == ["difference", "rows"]
     assert [each for each in lines if each[-1].isdecimal()] == [
         ["added", "1"],

@@ -40,7 +40,7 @@ def check(table: LanceTable) -> None:
         assert row.title_vector == (None if wanted is None else pytest.approx(wanted))
 
 
-@pytest.mark.parametrize("mode", ["classic", "connect"])
+@pytest.mark.parametrize("mode", ["classic", pytest.param("connect", marks=pytest.mark.slow)])
 def test_embed_refresh_and_search_in_a_session(
     spark: SparkSession, tmp_path: Path, mode: str
 ) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pennon.spark import worker_daemon
 from pennon.spark.placement import keys_of_partitions
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from tests.spark.failing import CountingTask, DyingTask, FailingTask
@@ -20,6 +25,18 @@ def test_run_tasks_returns_messages_in_task_order(spark: SparkSession, tmp_path:
     assert run_tasks(spark, task, 20) == squares
     assert Path(task.marker).exists()
     assert run_tasks(spark, task, 0) == []
+
+
+def test_workers_of_the_worker_daemon_start_with_pennon_loaded(spark: SparkSession) -> None:
+    def facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        loaded = {"pandas", "pennon.spark.source.writer"} <= sys.modules.keys()
+        seen = [loaded, gc.get_freeze_count() > 0]
+        for _ in batches:
+            yield pa.record_batch({"is_true": seen})
+
+    assert spark.conf.get("spark.python.daemon.module") == worker_daemon.__name__
+    rows = spark.range(1, numPartitions=1).mapInArrow(facts, "is_true boolean").collect()
+    assert [row.is_true for row in rows] == [True, True]
 
 
 def test_run_tasks_reports_progress_until_the_last_task(

@@ -16,6 +16,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.python.filterPushdown.enabled": "true",
     # Over TCP each Python task waits 40 ms for an acknowledgement of its first bytes.
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "pennon.spark.worker_daemon",
 }
 
 AUTO_MERGE: Final = (

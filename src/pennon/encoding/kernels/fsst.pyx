@@ -19,6 +19,7 @@ cdef enum:
     LITERAL = 256       # entries from here on stand for themselves: they follow an escape
     UNKNOWN = 128       # in a length: the code has no symbol
     AT_ONCE = 32768     # codes that are decoded in one go, where strings are short
+    LONG = 32           # so many codes in a string: a loop of its own costs less than the places of all codes
 
 cdef uint64_t TOPS = 0x8080808080808080
 cdef uint64_t ONES = 0x0101010101010101
@@ -62,10 +63,12 @@ cdef bint _all_known(const uint8_t* codes, int64_t count, const Table* table) no
 
 
 cdef inline int64_t _expand(
-    const uint8_t* codes, int64_t count, const Table* table, uint8_t* out, uint32_t* places
+    const uint8_t* codes, int64_t count, const Table* table, uint8_t* out, uint32_t* places,
+    bint is_placed,
 ) noexcept nogil:
     """Decode codes as one string; ``places[i]`` is where in ``out`` code i begins, ``count`` included.
 
+    ``is_placed`` is a constant wherever this is called: without it ``places`` has only the end, at 0.
     ``out`` has room for 8 bytes for each code, and 8 more, so a symbol is one move.  Escapes are
     rare in some data and random in other, so there is no branch on a single code.  Return the size,
     -1 if a code has no symbol.
@@ -81,14 +84,16 @@ cdef inline int64_t _expand(
         if known and escaped == 0 and not (~eight - ONES) & eight & TOPS:
             for k in range(8):
                 index = (eight >> (8 * k)) & 0xFF
-                places[at + k] = done
+                if is_placed:
+                    places[at + k] = done
                 memcpy(out + done, &table.symbols[index], 8)
                 done += table.lengths[index]
         else:
             for k in range(8):
                 index = ((eight >> (8 * k)) & 0xFF) | escaped << 8
                 length = table.lengths[index]
-                places[at + k] = done | escaped << 31
+                if is_placed:
+                    places[at + k] = done | escaped << 31
                 memcpy(out + done, &table.symbols[index], 8)
                 done += length & 15
                 seen |= length
@@ -97,14 +102,32 @@ cdef inline int64_t _expand(
     while at < count:
         index = codes[at] | escaped << 8
         length = table.lengths[index]
-        places[at] = done | escaped << 31
+        if is_placed:
+            places[at] = done | escaped << 31
         memcpy(out + done, &table.symbols[index], 8)
         done += length & 15
         seen |= length
         escaped = index == ESCAPE
         at += 1
-    places[count] = done | escaped << 31
+    places[count if is_placed else 0] = done | escaped << 31
     return -1 if seen & UNKNOWN else done
+
+
+cdef int64_t _expand_each(
+    const uint8_t* codes, const uint8_t* offsets, int64_t first, int64_t last, int width,
+    const Table* table, uint8_t* out, int64_t before, Offset* ends,
+) noexcept nogil:
+    """Decode strings one by one, and write where they end; return the size, or -1 as `_finish` would fail."""
+    cdef int64_t done = 0, got, i, begin, end = read_offset(offsets, first, width)
+    cdef uint32_t last_place
+    for i in range(first, last):
+        begin, end = end, read_offset(offsets, i + 1, width)
+        got = _expand(codes + begin, end - begin, table, out + done, &last_place, False)
+        if got < 0 or last_place & SPLIT:
+            return -1
+        done += got
+        ends[i - first] = <Offset>(before + done)
+    return done
 
 
 cdef bint _finish(
@@ -218,9 +241,29 @@ cdef _decode_pieces(
                 size = _codes_of(source, starts, pieces, piece, width)
                 if output.room - output.filled < 8 * size + 8:
                     break
+                if size >= LONG * (last - first):
+                    if is_narrow:
+                        got = _expand_each[int32_t](
+                            codes + starts[chunk], source + starts[chunk], first, last, width,
+                            table, output.data + output.filled, output.filled,
+                            &narrow[0] + string,
+                        )
+                    else:
+                        got = _expand_each[int64_t](
+                            codes + starts[chunk], source + starts[chunk], first, last, width,
+                            table, output.data + output.filled, output.filled, &wide[0] + string,
+                        )
+                    if got < 0:
+                        fine = False
+                        break
+                    output.filled += got
+                    done += size
+                    string += last - first
+                    piece += 1
+                    continue
                 got = _expand(
                     codes + starts[chunk] + read_offset(source + starts[chunk], first, width),
-                    size, table, output.data + output.filled, &places[0],
+                    size, table, output.data + output.filled, &places[0], True,
                 )
                 if is_narrow:
                     fine = _finish[int32_t](

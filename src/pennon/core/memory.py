@@ -10,6 +10,7 @@ gives back.  So a thread that goes on decoding lets go of it now and then.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ S = TypeVar("S", bound=np.generic)
 
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
+_JOIN_BYTES: Final = 64 * 1024
+"""So many bytes are joined without the lock of the interpreter."""
 _LET_GO_BYTES: Final = 192 * 1024 * 1024
 """What all threads decode together before they let go.
 
@@ -58,6 +61,19 @@ def allocate(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     if size_bytes < _SMALL_BYTES:
         return np.empty(count, kind)
     return np.frombuffer(pa.allocate_buffer(size_bytes), kind)
+
+
+def joined(parts: Sequence[pa.Buffer]) -> npt.NDArray[np.uint8]:
+    """Return the bytes of buffers, one behind the other."""
+    size_bytes = sum([part.size for part in parts])
+    if size_bytes < _JOIN_BYTES:
+        return np.frombuffer(b"".join(parts), np.uint8)
+    whole = allocate(size_bytes, np.uint8)
+    end = 0
+    for part in parts:
+        start, end = end, end + part.size
+        whole[start:end] = np.frombuffer(part, np.uint8)
+    return whole
 
 
 def copied(values: npt.NDArray[S]) -> npt.NDArray[S]:

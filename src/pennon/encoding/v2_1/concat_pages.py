@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import joined
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
 from pennon.encoding.v2_1.variable import string_block
@@ -65,7 +66,7 @@ def _join_fixed(blocks: Sequence[Block], bits: int, rows: int) -> Block | None:
         if block.data.size < size:
             return None
         parts.append(block.data if block.data.size == size else block.data.slice(0, size))
-    return FixedWidthBlock(rows, bits, pa.py_buffer(b"".join(parts)))
+    return FixedWidthBlock(rows, bits, pa.py_buffer(joined(parts)))
 
 
 def join_strings(blocks: Sequence[Block]) -> VariableBlock | None:
@@ -79,4 +80,4 @@ def join_strings(blocks: Sequence[Block]) -> VariableBlock | None:
         size = int(offsets[-1])
         parts.append(block.data if block.data.size == size else block.data.slice(0, size))
         total += size
-    return string_block(np.concatenate(ends), np.frombuffer(b"".join(parts), np.uint8))
+    return string_block(np.concatenate(ends), joined(parts))

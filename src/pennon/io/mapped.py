@@ -168,9 +168,10 @@ class MappedReader:
     def _gather(self, request: Gather) -> pa.Buffer:
         starts, ends = as_ranges(request)
         total = check_ranges(starts, ends, len(self._bytes), self._path)
-        if self._mapping is not None and total and keeps_account():
+        is_kept = keeps_account()
+        if self._mapping is not None and (total >= LONG_BYTES or (is_kept and total)):
             first, last = int(starts.min()), int(ends.max())
-            if self._behind is not None and is_sparse(first, last, total):
+            if is_kept and self._behind is not None and is_sparse(first, last, total):
                 read = self._behind.gather(starts, ends, total)
                 if read is not None:
                     return read

@@ -25,7 +25,7 @@ SLOW_SECONDS: Final[Mapping[str, float]] = {
     "interop/test_text_search.py": 30,
     "limits": 30,
     "property": 60,
-    "property/test_indexed_programs.py": 20,
+    "property/test_indexed_programs.py": 45,
     "property/test_many_fragments.py": 100,
     "property/test_programs.py": 15,
     "spark": 8,

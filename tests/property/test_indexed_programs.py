@@ -37,7 +37,7 @@ from tests.property.programs.steps import Dimensions, Step
 
 SHARDS = 32
 FEW = 16
-MANY = int(os.environ.get("PENNON_INDEXED_PROGRAMS", "1200"))
+MANY = int(os.environ.get("PENNON_INDEXED_PROGRAMS", "3000"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
 VERSIONS = os.environ.get("PENNON_PROGRAM_VERSIONS", "2.0,2.1,2.2").split(",")
 

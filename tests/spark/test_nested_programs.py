@@ -31,7 +31,7 @@ from tests.spark.programs.table import DifferenceError
 
 SHARDS = 12
 FEW = 3
-MANY = int(os.environ.get("PENNON_NESTED_PROGRAMS", "120"))
+MANY = int(os.environ.get("PENNON_NESTED_PROGRAMS", "300"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
 
 

@@ -82,7 +82,7 @@ test: oracle ## run the tests, 5 minutes (ARGS="tests/interop -k name": of all b
 	@$(PYTEST) -m "$(if $(ARGS),not slow,not slow and not thorough)" $(ARGS)
 
 .PHONY: check
-check: oracle ## all that must hold: the tests, and faults, limits, all of interop, Spark's modes
+check: oracle ## what CI runs: the tests, and faults, limits, interop, Spark's modes; some variants of long tests
 	@$(PYTEST) -m "not slow"
 
 .PHONY: test-all

@@ -22,7 +22,7 @@ S = TypeVar("S", bound=np.generic)
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
 _JOIN_BYTES: Final = 64 * 1024
-"""So many bytes are joined without the lock of the interpreter."""
+"""The total size from which `joined` copies buffers without the interpreter's lock."""
 _LET_GO_BYTES: Final = 192 * 1024 * 1024
 """What all threads decode together before they let go.
 

@@ -25,7 +25,7 @@ LOADED: Final = (
     "pennon.spark.source.scan_task",
     "pennon.spark.source.writer",
 )
-"""What tasks of Pennon import."""
+"""The modules that the daemon loads before it forks a worker."""
 
 
 def main() -> None:

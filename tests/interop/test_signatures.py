@@ -47,10 +47,9 @@ def named(function: Callable[..., Any]) -> set[str]:
 
 
 def takes_any(function: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # of a built-in class that ours derives from
+    if inspect.ismethoddescriptor(function):  # of a built-in class that ours derives from
         return True
+    parameters = inspect.signature(function).parameters.values()
     return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
 

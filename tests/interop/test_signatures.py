@@ -47,9 +47,12 @@ def named(function: Callable[..., Any]) -> set[str]:
 
 
 def takes_any(function: Callable[..., Any]) -> bool:
-    if inspect.ismethoddescriptor(function):  # of a built-in class that ours derives from
+    if getattr(function, "__objclass__", None) is set:  # which Bitmap derives from
         return True
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # of another built-in class that ours derives from
+        return True
     return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
 

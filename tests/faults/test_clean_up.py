@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import uuid
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +33,7 @@ ORPHAN = f"data/{'0' * 50}.lance"
 @pytest.fixture(scope="module")
 def base() -> MemoryStore:
     """Return a table of six versions, of which a tag names the first, and an orphan."""
-    store = MemoryStore("clean-up-base")
+    store = MemoryStore(uuid.uuid4().hex)
     make_table(store)
     dataset_of(store).optimize.compact_files()
     store.put(ORPHAN, b"abc")

@@ -7,6 +7,7 @@ answer is lost; and what writes bytes of a new object can be torn.
 from __future__ import annotations
 
 import itertools
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ _NAMES = itertools.count()
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[MemoryStore]:
-    store = MemoryStore("faulty-base")
+    store = MemoryStore(uuid.uuid4().hex)
     make_table(store)
     yield store
     for name in [name for name in _STORES if name.startswith("faulty")]:

@@ -17,6 +17,7 @@ import itertools
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ _NAMES = itertools.count()
 
 @pytest.fixture(scope="module")
 def base() -> MemoryStore:
-    store = MemoryStore("kill-base")
+    store = MemoryStore(uuid.uuid4().hex)
     make_table(store)
     return store
 

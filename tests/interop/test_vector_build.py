@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -151,14 +150,17 @@ def changed(uri: str, table: VectorTable) -> np.ndarray:
     return np.flatnonzero(np.arange(len(table.vectors)) % 7 != 3)
 
 
-def lives() -> Iterator[Any]:
-    """Yield kinds, metrics and how many segments are merged; each quantizer once in a short run, and one graph."""
+def lives() -> list[Any]:
+    """Return kinds, metrics and how many segments are merged; each quantizer once in a short run, and one graph."""
+    params = []
     for number, kind in enumerate(KINDS):
         for at, metric in enumerate(METRICS):
             for merged in (0, None):
                 is_short = (at, merged) == (number % 3, None if number % 2 else 0)
                 is_short = is_short and ("HNSW" not in kind or kind == "IVF_HNSW_SQ")
-                yield pytest.param(kind, metric, merged, marks=[] if is_short else pytest.mark.slow)
+                marks = () if is_short else (pytest.mark.slow,)
+                params.append(pytest.param(kind, metric, merged, marks=marks))
+    return params
 
 
 @pytest.mark.parametrize(("kind", "metric", "merged"), lives())

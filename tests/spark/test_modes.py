@@ -129,7 +129,7 @@ def test_spark_modes_answer_as_parquet(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("seed", "mode"), enumerate(MODES))
+@pytest.mark.parametrize(("seed", "mode"), list(enumerate(MODES)))
 def test_spark_modes_long_program_equals_model(
     mode: str, seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -6,16 +6,24 @@ at the first item of the whole array.  A copy that is no slice comes out right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import as_bytes
+from pennon.encoding.kernels.order_rows import BitRows, FixedRows, StringRows
 
 _FEW: Final = 4096
+_NO_BYTES: Final = np.empty(0, np.uint8)
+_OFFSET_BYTES: Final[Mapping[int, int]] = {
+    **{kind.id: 4 for kind in (pa.string(), pa.binary())},
+    **{kind.id: 8 for kind in (pa.large_string(), pa.large_binary())},
+}
+"""Types of byte strings, by the size of an offset."""
 _PLAIN: Final[Mapping[int, npt.DTypeLike]] = {
     kind.id: np.dtype(f"i{kind.bit_width // 8}")
     for kind in (
@@ -49,10 +57,109 @@ def take_few(array: pa.Array, numbers: Int64Array) -> pa.Array | None:
     return _over(array.type, values[array.offset :][numbers])
 
 
-def reorder(array: pa.Array, order: Int64Array) -> pa.Array:
-    """Return the values of these numbers, which must all be there."""
-    found = take_few(array, order)
-    return take(array, _over(pa.int64(), np.ascontiguousarray(order))) if found is None else found
+def in_order(chunks: Sequence[pa.Array], order: Int64Array) -> pa.Array:
+    """Return the values of these numbers as one array; they count through all chunks, and must all be there."""
+    few = take_few(chunks[0], order) if len(chunks) == 1 else None
+    return in_orders(chunks, [order])[0] if few is None else few
+
+
+def in_orders(chunks: Sequence[pa.Array], orders: Sequence[Int64Array]) -> list[pa.Array]:
+    """Return what `in_order` does for each of several orders.
+
+    Each array has memory of its own.  Numbers, lists of as many numbers each, and byte strings are copied once,
+    out of the chunks; chunks of other values are put together first.
+    """
+    rows = _PlainRows.of(chunks)
+    if rows is not None:
+        return [rows.put(order) for order in orders]
+    whole = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    return [take(whole, _over(pa.int64(), np.ascontiguousarray(order))) for order in orders]
+
+
+class _PlainRows:
+    """The rows of chunks whose values the kernels know."""
+
+    def __init__(
+        self, kind: pa.DataType, validity: BitRows | None, values: FixedRows | StringRows
+    ) -> None:
+        self._kind = kind
+        self._validity = validity
+        self._values = values
+
+    @classmethod
+    def of(cls, chunks: Sequence[pa.Array]) -> Self | None:
+        """Return the rows of chunks of one type; None if they have other values, or items that are NULL."""
+        kind = chunks[0].type
+        values = _strings(chunks) if kind.id in _OFFSET_BYTES else _fixed(chunks)
+        return None if values is None else cls(kind, _validity(chunks), values)
+
+    def put(self, order: Int64Array) -> pa.Array:
+        """Return the values of these numbers, in memory of their own."""
+        order, kind = np.ascontiguousarray(order), self._kind
+        validity = None if self._validity is None else pa.py_buffer(self._validity.put(order))
+        unknown = 0 if validity is None else -1
+        if isinstance(self._values, StringRows):
+            buffers = [validity, *map(pa.py_buffer, self._values.put(order))]
+            return pa.Array.from_buffers(kind, len(order), buffers, unknown)
+        values = self._values.put(order)
+        if not pa.types.is_fixed_size_list(kind):
+            return pa.Array.from_buffers(
+                kind, len(order), [validity, pa.py_buffer(values)], unknown
+            )
+        count = len(order) * kind.list_size
+        items = pa.Array.from_buffers(kind.value_type, count, [None, pa.py_buffer(values)], 0)
+        return pa.Array.from_buffers(kind, len(order), [validity], unknown, children=[items])
+
+
+def _validity(chunks: Sequence[pa.Array]) -> BitRows | None:
+    """Return which rows are there; None if all are."""
+    bits = [chunk.buffers()[0] if chunk.null_count else None for chunk in chunks]
+    if not any(bits):
+        return None
+    firsts = np.array([chunk.offset for chunk in chunks], np.int64)
+    rows = np.array([len(chunk) for chunk in chunks], np.int64)
+    return BitRows([None if each is None else as_bytes(each) for each in bits], firsts, rows)
+
+
+def _strings(chunks: Sequence[pa.Array]) -> StringRows:
+    width = _OFFSET_BYTES[chunks[0].type.id]
+    sources, tables = [], []
+    for chunk in chunks:
+        _, offsets, data = chunk.buffers()
+        if offsets is None or not len(chunk):
+            tables.append(np.zeros(width, np.uint8))
+        else:
+            table = as_bytes(offsets)
+            tables.append(table[chunk.offset * width : (chunk.offset + len(chunk) + 1) * width])
+        sources.append(_NO_BYTES if data is None else as_bytes(data))
+    return StringRows(sources, tables, width)
+
+
+def _fixed(chunks: Sequence[pa.Array]) -> FixedRows | None:
+    """Return values of whole bytes; None if they are others, or lists with an item that is NULL."""
+    kind = chunks[0].type
+    per_row = kind.list_size if pa.types.is_fixed_size_list(kind) else 1
+    word = kind.value_type if pa.types.is_fixed_size_list(kind) else kind
+    width = word.bit_width // 8 * per_row if _is_word(word) else 0
+    if not width:
+        return None
+    sources = []
+    for chunk in chunks:
+        values = chunk
+        if word is not kind:
+            values = chunk.values.slice(chunk.offset * per_row, len(chunk) * per_row)
+            if values.null_count:
+                return None
+        data, start = values.buffers()[1], values.offset * (word.bit_width // 8)
+        is_empty = data is None or not len(chunk)
+        end = start + len(chunk) * width
+        sources.append(_NO_BYTES if is_empty else as_bytes(data)[start:end])
+    return FixedRows(sources, width)
+
+
+def _is_word(kind: pa.DataType) -> bool:
+    """Tell whether a value is nothing but bytes, the same number for each."""
+    return kind.id in _PLAIN or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
 
 
 def _over(kind: pa.DataType, values: Any) -> pa.Array:

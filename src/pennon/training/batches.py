@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
-from pennon.encoding.exact_batches import ExactBatches
+from pennon.encoding.selection import in_order
 from pennon.errors import ArgumentError
 from pennon.training.batch_iterator import BatchIterator
 from pennon.training.check_arguments import (
@@ -310,27 +310,28 @@ class Batches:
         >>> pennon.training.Batches(uri, shuffle=False).read(0, 2, 4)["id"].to_pylist()
         [2, 3]
         """
-        return self._take(*self._mixture.rows_at(epoch, start, end))
+        return self._read_parts(epoch, [(start, end)])[0]
 
-    def _take(self, tables: Int64Array, rows: Int64Array) -> pa.RecordBatch:
+    def _read_parts(self, epoch: int, parts: Sequence[Range]) -> list[pa.RecordBatch]:
+        """Return a batch for each range of positions; the rows of all are taken together."""
+        found = [self._mixture.rows_at(epoch, *part) for part in parts]
         if len(self._sources) == 1:
-            return self._sources[0].take(rows)
-        return _mixed(self._sources, tables, rows)
+            return self._sources[0].take_parts([rows for _, rows in found])
+        taken = [
+            source.take_parts([rows[tables == number] for tables, rows in found])
+            for number, source in enumerate(self._sources)
+        ]
+        return [
+            _mixed(tables, [batches[at] for batches in taken])
+            for at, (tables, _) in enumerate(found)
+        ]
 
     def _read(
         self, epoch: int, convert: Callable[[pa.RecordBatch], T], group: Sequence[Range]
     ) -> list[T]:
         """Return what is made of each batch of a group, whose rows are taken together."""
         shares = [self.share.of(*batch) for batch in group]
-        if len(shares) == 1:
-            return [convert(self.read(epoch, *shares[0]))]
-        found = [self._mixture.rows_at(epoch, *share) for share in shares]
-        tables, rows = (np.concatenate(each) for each in zip(*found, strict=True))
-        taken = self._take(tables, rows)
-        ends = np.cumsum([end - start for start, end in shares]).tolist()
-        parts = zip([0, *ends], ends, strict=False)
-        exact = ExactBatches(taken.schema)
-        return [convert(exact.cut(taken.slice(begin, end - begin))) for begin, end in parts]
+        return [convert(batch) for batch in self._read_parts(epoch, shares)]
 
     def _batches_of_a_take(self) -> int:
         """Return how many batches are read by one take: more than one if they are small."""
@@ -382,10 +383,10 @@ def _mixture(
     return Mixture(tuple(orders), parts)
 
 
-def _mixed(sources: Sequence[TableRows], tables: Int64Array, rows: Int64Array) -> pa.RecordBatch:
-    """Return rows of several tables in the order asked."""
-    taken = [source.take(rows[tables == number]) for number, source in enumerate(sources)]
-    together = pa.concat_batches(taken)
-    places = np.empty(len(rows), np.int64)
-    places[np.argsort(tables, kind="stable")] = np.arange(len(rows))
-    return together.take(pa.array(places))
+def _mixed(tables: Int64Array, taken: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return rows of several tables as one batch; ``tables`` says from which table each row comes."""
+    places = np.empty(len(tables), np.int64)
+    places[np.argsort(tables, kind="stable")] = np.arange(len(tables))
+    columns = zip(*(batch.columns for batch in taken), strict=True)
+    arrays = [in_order(chunks, places) for chunks in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=taken[0].schema)

@@ -18,7 +18,12 @@ from pennon.index.row_set import NONE, RowSet
 from pennon.scan.plan.take_plan import TakePlan, plan_take
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.columns import UInt64Array
-from pennon.scan.run.take import take_addresses, take_offsets
+from pennon.scan.run.take import (
+    take_addresses,
+    take_live_addresses_in_parts,
+    take_offsets,
+    take_offsets_in_parts,
+)
 from pennon.schema.check import is_blob_v2
 from pennon.schema.project import quoted
 
@@ -84,6 +89,19 @@ class TableRows:
                 f"{len(numbers)} rows are too large for one batch; choose a smaller batch_size"
             )
             raise TooLargeError(message) from error
+
+    def take_parts(self, parts: Sequence[Int64Array]) -> list[pa.RecordBatch]:
+        """Return what `take` does for each of several parts, which are read together; each batch has memory of its own."""
+        if self._has_blob_files or len(parts) == 1:
+            return [self.take(part) for part in parts]
+        snapshot, plan = self.dataset.snapshot, self._plan()
+        try:
+            if self._chosen is None:
+                return take_offsets_in_parts(snapshot, plan, parts)
+            addresses = [self._chosen.addresses(part) for part in parts]
+            return take_live_addresses_in_parts(snapshot, plan, addresses)
+        except (pa.ArrowInvalid, TooLargeError):  # together they may be too large for one array
+            return [self.take(part) for part in parts]
 
     def _taken(self, plan: TakePlan, numbers: Int64Array) -> pa.RecordBatch:
         snapshot = self.dataset.snapshot

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.selection import keep, keep_rows, reorder, take
+from pennon.encoding.selection import in_order, in_orders, keep, keep_rows, take
 
 PAIRS = pa.list_(pa.list_(pa.int64(), 2), 3)
 TYPES = [
@@ -42,22 +42,61 @@ def test_filter_and_take_of_slices_equal_python(kind: pa.DataType, start: int) -
 
 
 PLAIN = [pa.int8(), pa.uint16(), pa.float32(), pa.int64(), pa.timestamp("us"), pa.duration("s")]
+TEXTS = [pa.string(), pa.binary(), pa.large_string(), pa.large_binary(), pa.binary(3)]
+OTHERS = [
+    *(pa.bool_(), pa.decimal128(9), pa.null(), PAIRS, pa.list_(pa.int64(), 2)),
+    *(pa.list_(pa.string()), pa.list_(pa.bool_(), 3), pa.dictionary(pa.int8(), pa.string())),
+    *(pa.struct([("x", PAIRS)]), pa.list_(pa.float32(), 0), pa.uuid()),
+]
 
 
-@pytest.mark.parametrize("kind", [*PLAIN, pa.bool_(), pa.string(), pa.binary(3), PAIRS], ids=str)
+def _any_value(kind: pa.DataType, number: int) -> Any:
+    if kind in TEXTS:
+        return f"{number:03}".encode()
+    if pa.types.is_null(kind):
+        return None
+    if kind == pa.uuid():
+        return bytes([number] * 16)
+    if pa.types.is_dictionary(kind) or kind == pa.string():
+        return f"{number % 4}"
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        size = kind.list_size if pa.types.is_fixed_size_list(kind) else number % 3
+        return [_any_value(kind.value_type, number + item) for item in range(size)]
+    return number % 3 == 0 if kind == pa.bool_() else _value(kind, number)
+
+
+@pytest.mark.parametrize("kind", [*PLAIN, *TEXTS, *OTHERS], ids=str)
 @pytest.mark.parametrize("start", [0, 3])
 @pytest.mark.parametrize("has_nulls", [False, True])
-def test_reorder_of_slices_equals_python(kind: pa.DataType, start: int, has_nulls: bool) -> None:
-    values: list[Any] = [_value(kind, number) for number in range(20)]
-    if kind in (pa.string(), pa.binary(3)):
-        values = [f"{number:03}" for number in range(20)]
-    elif kind == pa.bool_():
-        values = [number % 3 == 0 for number in range(20)]
+def test_rows_of_slices_in_any_order_equal_python(
+    kind: pa.DataType, start: int, has_nulls: bool
+) -> None:
+    values = [_any_value(kind, number) for number in range(20)]
     if has_nulls:
         values[7] = None
     array = pa.array(values, kind)[start:]
+    expected = array.to_pylist()
+    few = [array[:5], array[5:5], array[5:6], array[6:]]
     for order in ([4, 0, 9, 9, 1], [], list(range(len(array)))):
-        found = reorder(array, np.array(order, np.int64))
-        assert found.type == kind
-        assert found.to_pylist() == [array[number].as_py() for number in order]
-    assert len(reorder(array[:0], np.empty(0, np.int64))) == 0
+        for chunks in ([array], few):
+            found = in_order(chunks, np.array(order, np.int64))
+            found.validate(full=True)
+            assert found.type == kind
+            assert found.to_pylist() == [expected[number] for number in order]
+    orders = [np.array(each, np.int64) for each in ([3, 3], [16, 0], [])]
+    several = [each.to_pylist() for each in in_orders(few, orders)]
+    assert several == [[expected[number] for number in order] for order in orders]
+    assert len(in_order([array[:0]], np.empty(0, np.int64))) == 0
+
+
+def test_lists_with_null_items_in_any_order_equal_python() -> None:
+    array = pa.array([[1, None], None, [3, 4], [None, 6]], pa.list_(pa.int64(), 2))
+    for chunks in ([array], [array[:1], array[1:]]):
+        found = in_order(chunks, np.array([3, 0, 1, 2, 2]))
+        assert found.to_pylist() == [[None, 6], [1, None], None, [3, 4], [3, 4]]
+
+
+def test_rows_in_order_hold_no_bytes_of_others() -> None:
+    texts = pa.array(["x" * 1000] * 100)
+    parts = in_orders([texts, texts], [np.array([5, 150]), np.array([1])])
+    assert [part.get_total_buffer_size() for part in parts] == [2000 + 3 * 4, 1000 + 2 * 4]

@@ -180,6 +180,44 @@ def test_filter_keeps_the_rows_that_satisfy_it(
     assert loader.schema.names == ["id"]
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("filter", [None, "id % 3 = 0"])
+@pytest.mark.parametrize("block_rows", [1, 64])
+def test_batches_of_types_and_file_versions_equal_take(
+    tmp_path: Path, version: str, filter: str | None, block_rows: int
+) -> None:
+    """Long and short texts, vectors, lists, structs, bits; with and without NULLs; some rows deleted."""
+    path, rows = str(tmp_path / "t.lance"), 900
+    vectors = np.random.default_rng(1).random((rows, 96), np.float32)
+    holes = [None if number % 7 == 0 else number for number in range(rows)]
+    data = pa.table(
+        {
+            "id": range(rows),
+            "long": [f"{number} and some words " * 40 for number in range(rows)],
+            "hollow": [None if each is None else f"{each} words " * 40 for each in holes],
+            "short": [f"w{number % 10}" for number in range(rows)],
+            "vector": pa.FixedSizeListArray.from_arrays(vectors.reshape(-1), 96),
+            "number": pa.array(holes, pa.int32()),
+            "bit": [number % 3 == 0 for number in range(rows)],
+            "list": [list(range(number % 4)) for number in range(rows)],
+            "struct": [{"x": number, "y": str(number)} for number in range(rows)],
+        }
+    )
+    pennon.write_dataset(data, path, max_rows_per_file=250, data_storage_version=version)
+    pennon.dataset(path).delete("id % 11 = 5")
+    dataset = pennon.dataset(path)
+    loader = Batches(path, batch_size=32, seed=3, block_rows=block_rows, filter=filter)
+    live = dataset.to_table(columns=["id"], filter=filter)["id"].to_pylist()
+    batches = list(loader)
+    assert len(batches) == len(live) // 32
+    assert len(set(flat(batches))) == 32 * len(batches)
+    assert set(flat(batches)) <= set(live)
+    for batch in batches:
+        batch.validate(full=True)
+        assert batch.to_pylist() == data.take(batch["id"]).to_pylist()
+        assert batch.get_total_buffer_size() < 3 * batch.nbytes + 4096
+
+
 def test_version_stays_pinned_while_others_append_delete_and_compact(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     ds = pennon.write_dataset(table(0, 100), uri, max_rows_per_file=30)

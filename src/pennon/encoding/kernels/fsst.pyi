@@ -40,3 +40,15 @@ def decode_fsst_chunks(
 
     The first seven arguments are those of `pennon.encoding.kernels.strings.pick_strings`.
     """
+
+def decode_fsst_ranges(
+    data: Bytes,
+    starts: Int64Array,
+    ends: Int64Array,
+    symbols: npt.NDArray[np.uint64],
+    lengths: Bytes,
+) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes]:
+    """Return what `decode_fsst` does for strings that lie apart: string i is ``data[starts[i]:ends[i]]``.
+
+    Raises FormatError also if a string leaves the data; ValueError if there are not as many starts as ends.
+    """

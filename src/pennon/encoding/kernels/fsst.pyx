@@ -153,6 +153,22 @@ cdef bint _finish(
     return not splits & SPLIT
 
 
+cdef inline int64_t _expand_piece(
+    const uint8_t* offsets, const uint8_t* codes, int64_t first, int64_t last, int width,
+    int64_t size, const Table* table, uint8_t* out, uint32_t* places, int64_t before, Offset* ends,
+) noexcept nogil:
+    """Decode strings of ``size`` codes, which lie side by side; return their size, or -1 as `_expand`."""
+    cdef int64_t got
+    if size >= LONG * (last - first):
+        return _expand_each(codes, offsets, first, last, width, table, out, before, ends)
+    got = _expand(
+        codes + read_offset(offsets, first, width), size, table, out, places, True
+    )
+    if got < 0 or not _finish(offsets, first, last, width, places, before, ends):
+        return -1
+    return got
+
+
 cdef class _Output:
     """Bytes that grow: what FSST makes of codes is known when it is done."""
 
@@ -241,41 +257,19 @@ cdef _decode_pieces(
                 size = _codes_of(source, starts, pieces, piece, width)
                 if output.room - output.filled < 8 * size + 8:
                     break
-                if size >= LONG * (last - first):
-                    if is_narrow:
-                        got = _expand_each[int32_t](
-                            codes + starts[chunk], source + starts[chunk], first, last, width,
-                            table, output.data + output.filled, output.filled,
-                            &narrow[0] + string,
-                        )
-                    else:
-                        got = _expand_each[int64_t](
-                            codes + starts[chunk], source + starts[chunk], first, last, width,
-                            table, output.data + output.filled, output.filled, &wide[0] + string,
-                        )
-                    if got < 0:
-                        fine = False
-                        break
-                    output.filled += got
-                    done += size
-                    string += last - first
-                    piece += 1
-                    continue
-                got = _expand(
-                    codes + starts[chunk] + read_offset(source + starts[chunk], first, width),
-                    size, table, output.data + output.filled, &places[0], True,
-                )
                 if is_narrow:
-                    fine = _finish[int32_t](
-                        source + starts[chunk], first, last, width, &places[0], output.filled,
+                    got = _expand_piece[int32_t](
+                        source + starts[chunk], codes + starts[chunk], first, last, width, size,
+                        table, output.data + output.filled, &places[0], output.filled,
                         &narrow[0] + string,
                     )
                 else:
-                    fine = _finish[int64_t](
-                        source + starts[chunk], first, last, width, &places[0], output.filled,
+                    got = _expand_piece[int64_t](
+                        source + starts[chunk], codes + starts[chunk], first, last, width, size,
+                        table, output.data + output.filled, &places[0], output.filled,
                         &wide[0] + string,
                     )
-                if got < 0 or not fine:
+                if got < 0:
                     fine = False
                     break
                 output.filled += got
@@ -348,3 +342,64 @@ def decode_fsst(
         <const uint8_t*>&offsets[0], source, start, np.array([codes.shape[0]], np.int64), cut, piece,
         rows, sizeof(Offset), &table,
     )
+
+
+def decode_fsst_ranges(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ends,
+    const uint64_t[::1] symbols, const uint8_t[::1] lengths,
+):
+    """See fsst.pyi."""
+    cdef Py_ssize_t strings = starts.shape[0], i
+    cdef int64_t total = 0, most = 0, size, got, done = 0
+    cdef uint32_t last_place = 0
+    cdef uint8_t none = 0
+    cdef const uint8_t* codes = &data[0] if data.shape[0] else &none
+    cdef Table table
+    cdef bint fine = True
+    if ends.shape[0] != strings:
+        raise ValueError("starts and ends differ in length")
+    _fill(&table, symbols, lengths)
+    for i in range(strings):
+        if not 0 <= starts[i] <= ends[i] <= data.shape[0]:
+            raise FormatError(f"FSST string {i} leaves the {data.shape[0]} bytes of codes")
+        size = ends[i] - starts[i]
+        most = max(most, size)
+        total += size
+    if most > INT32_MAX // 8:
+        raise UnsupportedError(f"an FSST string of {most} codes")
+    cdef bint is_narrow = total <= INT32_MAX // 8
+    offsets = allocate(strings + 1, np.int32 if is_narrow else np.int64)
+    offsets[0] = 0
+    cdef int32_t[::1] narrow
+    cdef int64_t[::1] wide
+    cdef _Output output = _Output()
+    if is_narrow:
+        narrow = offsets
+    else:
+        wide = offsets
+    i = 0
+    while i < strings:
+        output.reserve(8 * (ends[i] - starts[i]) + 8, done, total - done)
+        with nogil:
+            while i < strings:
+                size = ends[i] - starts[i]
+                if output.room - output.filled < 8 * size + 8:
+                    break
+                got = _expand(
+                    codes + starts[i], size, &table, output.data + output.filled, &last_place, False
+                )
+                if got < 0 or last_place & SPLIT:
+                    fine = False
+                    break
+                output.filled += got
+                done += size
+                i += 1
+                if is_narrow:
+                    narrow[i] = <int32_t>output.filled
+                else:
+                    wide[i] = output.filled
+        if not fine:
+            raise FormatError(
+                f"string {i}: an FSST code that is no symbol, or a string that ends in an escape"
+            )
+    return offsets, output.bytes()

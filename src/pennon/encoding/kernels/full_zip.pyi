@@ -31,13 +31,6 @@ def unzip(
     Raises FormatError if the last entry is cut off.
     """
 
-def unzip_sized(data: Bytes, size_width: int, entries: int) -> tuple[Int64Array, Bytes]:
-    """Return offsets and bytes of entries that are a size of ``size_width`` bytes and a value.
-
-    That is `unzip` without control words, in one pass.  Raises FormatError if ``data`` is not just
-    so many entries.
-    """
-
 def place_sized(
     data: Bytes, starts: Int64Array, ends: Int64Array, size_width: int, entries: int
 ) -> tuple[Int64Array, Int64Array]:

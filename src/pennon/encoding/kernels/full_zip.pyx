@@ -117,47 +117,6 @@ cdef void _copy(
             ends[slot] = filled
 
 
-def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
-    """See full_zip.pyi."""
-    cdef int64_t at = 0, entry = 0, filled = 0, end = data.shape[0]
-    cdef uint64_t size = 0
-    cdef bint fine = True
-    if size_width not in (1, 2, 4, 8) or entries < 0:
-        raise ValueError("no such sizes")
-    if entries > end // size_width:
-        raise FormatError(f"{entries} entries of a full-zip page in {end} bytes")
-    offsets = allocate(entries + 1, np.int64)
-    offsets[0] = 0
-    values = allocate(end - size_width * entries, np.uint8)
-    if entries == 0:
-        if end:
-            raise FormatError(f"{end} bytes of a full-zip page without entries")
-        return offsets, values
-    cdef const uint8_t* source = &data[0]
-    cdef int64_t[::1] ends = offsets
-    cdef uint8_t[::1] view = values
-    cdef uint8_t* out = &view[0] if view.shape[0] else NULL
-    cdef int64_t space = view.shape[0]
-    with nogil:
-        for entry in range(entries):
-            if size_width > end - at:
-                fine = False
-                break
-            size = number_at(source + at, size_width)
-            at += size_width
-            if size > <uint64_t>(end - at) or size > <uint64_t>(space - filled):
-                fine = False
-                break
-            if size:
-                memcpy(out + filled, source + at, size)
-            at += <int64_t>size
-            filled += <int64_t>size
-            ends[entry + 1] = filled
-    if not fine or at != end:
-        raise FormatError(f"a full-zip page whose {end} bytes are no {entries} entries")
-    return offsets, values
-
-
 def place_sized(
     const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ends, int size_width,
     int64_t entries,

@@ -31,6 +31,14 @@ def join_pages(pages: Sequence[PageValues]) -> PageValues | None:
     return PageValues(values, None, Levels(rep, definition, layers))
 
 
+def value_bytes(page: PageValues) -> int:
+    """Return how many bytes the values of a page are; 0 for others than numbers, lists of as many each, and strings."""
+    block = page.values
+    while isinstance(block, FixedSizeListBlock):
+        block = block.items
+    return block.data.size if isinstance(block, FixedWidthBlock | VariableBlock) else 0
+
+
 _MIXED: LevelArray = np.empty(0, np.uint16)
 
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pennon.encoding.arrow_buffers import as_bytes
+from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
 from pennon.encoding.kernels.fsst import decode_fsst_chunks as expand_chunks
+from pennon.encoding.kernels.fsst import decode_fsst_ranges as expand_ranges
 from pennon.encoding.rows import Rows
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1.chunks import Chunks
@@ -25,6 +27,7 @@ from pennon.encoding.v2_1.values import Chunked, Single, StringValues
 from pennon.encoding.v2_1.variable import (
     encode_variable,
     encode_variable_values,
+    join_places,
     offset_bits,
     string_block,
 )
@@ -57,6 +60,18 @@ def decode_fsst(encoding: Fsst, chunks: Chunks, items: Rows, codecs: Codecs) -> 
 def decode_fsst_values(encoding: Fsst, stored: Block, codecs: Codecs) -> Block:
     """Return byte strings that were coded one by one."""
     return _expand(encoding, codecs.decode_values(encoding.values, stored))
+
+
+def decode_fsst_places(
+    encoding: Fsst, data: Bytes, starts: Int64Array, ends: Int64Array, codecs: Codecs
+) -> Block:
+    """Return byte strings that were coded one by one; string i is ``data[starts[i]:ends[i]]``."""
+    table = parse_symbol_table(encoding.symbol_table)
+    if table is None or not isinstance(encoding.values, Variable):
+        stored = join_places(data, starts, ends)
+        return _expand(encoding, codecs.decode_values(encoding.values, stored))
+    offset_bits(encoding.values)
+    return string_block(*expand_ranges(data, starts, ends, table.symbols, table.lengths))
 
 
 def _expand(encoding: Fsst, codes: Block) -> Block:

@@ -20,20 +20,22 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.arrow_buffers import as_bytes
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.full_zip import place_sized, unzip, unzip_sized
+from pennon.encoding.kernels.full_zip import place_sized, unzip
 from pennon.encoding.kernels.interleave_bytes import interleave
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import General
+from pennon.encoding.v2_1.encodings import Encoding, Fsst, General
+from pennon.encoding.v2_1.fsst import decode_fsst_places
 from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
 from pennon.encoding.v2_1.page import NO_LEVELS, EncodedPage, LevelArray, Levels, PageValues
 from pennon.encoding.v2_1.strategy import is_whole, reads_entries_at_once
 from pennon.encoding.v2_1.values import Single
+from pennon.encoding.v2_1.variable import join_places
 from pennon.errors import FormatError
 
 
@@ -53,21 +55,16 @@ def read_full_zip(
     else:
         starts, ends = yield from _read_row_index(page, rows)
         request = _request(data, starts, ends)
-    if shape.size and not shape.word and isinstance(layout.values, General):
-        return (yield from _inflate_in_place(layout, layout.values, shape, rows, request, codecs))
+    if shape.size and not shape.word:
+        return (yield from _read_in_place(layout, shape, rows, request, codecs))
     (answer,) = yield [request]
     return _decode(layout, shape, rows.count, answer, codecs)
 
 
-def _inflate_in_place(
-    layout: FullZip,
-    encoding: General,
-    shape: _Shape,
-    rows: Rows,
-    request: ByteRequest,
-    codecs: Codecs,
+def _read_in_place(
+    layout: FullZip, shape: _Shape, rows: Rows, request: ByteRequest, codecs: Codecs
 ) -> Steps[PageValues]:
-    """Return the steps that read compressed values without levels: they are inflated where they lie."""
+    """Return the steps that read byte strings without levels: they are decoded where they lie."""
     if isinstance(request, ByteRange):
         starts, ends = np.zeros(1, np.int64), np.array([request.size_bytes], np.int64)
         (answer,) = yield [request]
@@ -83,8 +80,19 @@ def _inflate_in_place(
             starts, ends = starts - starts[0], ends - starts[0]
     data = as_bytes(answer)
     places = place_sized(data, starts, ends, shape.size, rows.count)
-    values = inflate_values(encoding, data, *places, codecs)
+    values = _decode_places(layout.values, data, *places, codecs)
     return PageValues(values, None, Levels(None, None, layout.layers))
+
+
+def _decode_places(
+    encoding: Encoding, data: Bytes, starts: Int64Array, ends: Int64Array, codecs: Codecs
+) -> Block:
+    """Return the values of byte strings; string i is ``data[starts[i]:ends[i]]``."""
+    if isinstance(encoding, General):
+        return inflate_values(encoding, data, starts, ends, codecs)
+    if isinstance(encoding, Fsst):
+        return decode_fsst_places(encoding, data, starts, ends, codecs)
+    return codecs.decode_values(encoding, join_places(data, starts, ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +168,13 @@ def _read_row_index(page: PageBuffers, rows: Rows) -> Steps[tuple[Int64Array, In
 def _decode(
     layout: FullZip, shape: _Shape, rows: int, answer: pa.Buffer, codecs: Codecs
 ) -> PageValues:
-    if shape.word == 0 and shape.size == 0:
+    if shape.word == 0:
         if answer.size != rows * shape.value:
             message = f"{rows} values of {shape.value} bytes in {answer.size} bytes"
             raise FormatError(message)
         plain = FixedWidthBlock(rows, shape.value * 8, answer)
         return PageValues(
             codecs.decode_values(layout.values, plain), None, Levels(None, None, layout.layers)
-        )
-    if shape.word == 0:
-        offsets, data = unzip_sized(as_bytes(answer), shape.size, rows)
-        strings = VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))
-        return PageValues(
-            codecs.decode_values(layout.values, strings), None, Levels(None, None, layout.layers)
         )
     rep, definition, offsets, data = unzip(
         as_bytes(answer), shape.word, layout.bits_def, shape.visible_to, shape.value, shape.size

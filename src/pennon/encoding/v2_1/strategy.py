@@ -8,7 +8,7 @@ page runs          one range of rows: whole pages that follow one another and ar
 point read         single rows, not too many: one request and one kernel call for those of all pages,
                    if these are alike (`pennon.encoding.v2_1.point_read`), and also for those of several
                    files (`pennon.file.v2_1.multi_file_take`; who takes rows from a table decides that)
-page by page       other rows: pages side by side, their values put together while they are bytes
+page by page       other rows: pages side by side, their values put together while they are bytes, if they are few
 =================  ====================================================================================
 
 And rows of one mini-block page:
@@ -79,6 +79,15 @@ def for_column(rows: Rows, pages: int) -> Strategy:
     if rows.is_contiguous:
         return PAGE_RUNS
     return POINT_READ if pages > 1 and 0 < rows.count <= MOST_POINT_ROWS else PAGE_BY_PAGE
+
+
+APART_BYTES: Final = 32 * KIB
+"""Values of a page that are so many bytes cost more to copy than an array of their own."""
+
+
+def stay_apart(size_bytes: int, pages: int) -> bool:
+    """Return whether values of several pages become an array each, given the bytes of all."""
+    return size_bytes >= pages * APART_BYTES
 
 
 def rows_of_run(row_bytes: int) -> int:

@@ -21,8 +21,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import allocate
-from pennon.encoding.arrow_buffers import Bytes
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.chunks import cut_strings, write_strings
 from pennon.encoding.kernels.strings import pick_strings
@@ -30,7 +31,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Flat, Variable
-from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.pick import pick, pick_bytes
 from pennon.encoding.v2_1.values import MOST_VALUES, Chunked, Single, StringValues
 from pennon.errors import FormatError, UnsupportedError
 
@@ -65,6 +66,12 @@ def string_block(offsets: np.ndarray, data: Bytes) -> VariableBlock:
         narrow[:] = offsets
         return VariableBlock(rows, 32, pa.py_buffer(narrow), pa.py_buffer(data))
     return VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def join_places(data: Bytes, starts: Int64Array, ends: Int64Array) -> VariableBlock:
+    """Return a block of byte strings; string i is ``data[starts[i]:ends[i]]``."""
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - starts)])
+    return string_block(borders, as_bytes(pick_bytes(data, starts, ends)))
 
 
 def offset_bits(encoding: Variable) -> int:

@@ -22,7 +22,7 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1 import strategy
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
-from pennon.encoding.v2_1.concat_pages import join_pages
+from pennon.encoding.v2_1.concat_pages import join_pages, value_bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
@@ -216,7 +216,8 @@ def _read_leaf(plan: FieldPlan, leaf: Leaf, rows: Rows) -> Steps[list[pa.Array]]
         arrays = yield from together([_read_run(leaf, run) for run in runs])
         return [array for chunks in arrays for array in chunks]
     values = yield from together([_read_page(leaf, *part) for part in parts])
-    joined = join_pages(values) if values else None
+    size_bytes = sum([value_bytes(each) for each in values])
+    joined = None if strategy.stay_apart(size_bytes, len(values)) else join_pages(values)
     if joined is None:
         pairs = zip(values, parts, strict=True)
         return [_nested(leaf, page, number, part.count) for page, (number, part) in pairs]

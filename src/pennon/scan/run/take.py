@@ -20,8 +20,9 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
+from pennon.encoding.exact_batches import ExactBatches
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.selection import reorder
+from pennon.encoding.selection import in_order, in_orders
 from pennon.errors import FormatError, OutOfRangeError, TooLargeError
 from pennon.scan.plan.take_plan import (
     TWICE,
@@ -80,6 +81,21 @@ def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.
 
     Raises OutOfRangeError for an offset outside the table.
     """
+    return _gather(snapshot, plan, *_tasks_of_offsets(snapshot, plan, offsets))
+
+
+def take_offsets_in_parts(
+    snapshot: Snapshot, plan: TakePlan, parts: Sequence[Int64Array]
+) -> list[pa.RecordBatch]:
+    """Return a batch for each part, with memory of its own; all parts are read together."""
+    tasks, order = _tasks_of_offsets(snapshot, plan, np.concatenate(parts))
+    return _gather_in_parts(snapshot, plan, tasks, order, [len(part) for part in parts])
+
+
+def _tasks_of_offsets(
+    snapshot: Snapshot, plan: TakePlan, offsets: Int64Array
+) -> tuple[list[TakeTask], Int64Array | None]:
+    """Return the rows of each fragment touched, and the order of all these rows; None: as they are."""
     ends = live_ends(snapshot)
     check_offsets(offsets, int(ends[-1]) if len(ends) else 0, "table")
     distinct, order = _sorted(offsets)
@@ -91,7 +107,7 @@ def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.
         source = plan.of(snapshot, snapshot.manifest.fragments[number])
         inside = distinct[low:high] - (ends[number - 1] if number else 0)
         tasks.append(TakeTask(source, source.live.to_physical(inside)))
-    return _gather(snapshot, plan, tasks, order)
+    return tasks, order
 
 
 def take_fragment_offsets(
@@ -111,12 +127,36 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     Raises OutOfRangeError if an address names no fragment, or no row of it, and FormatError if it names
     two: nobody knows which is meant.
     """
+    tasks, order, dead = _tasks_of_addresses(snapshot, plan, addresses)
+    if len(dead) and order is not None:
+        order = _without(dead, order)
+    return _gather(snapshot, plan, tasks, order)
+
+
+def take_live_addresses_in_parts(
+    snapshot: Snapshot, plan: TakePlan, parts: Sequence[UInt64Array]
+) -> list[pa.RecordBatch]:
+    """Return a batch for each part, with memory of its own; all parts are read together.
+
+    Raises what `take_addresses` does, and OutOfRangeError for an address of a deleted row.
+    """
+    tasks, order, dead = _tasks_of_addresses(snapshot, plan, np.concatenate(parts))
+    if len(dead):
+        message = f"{len(dead)} of the row addresses are those of deleted rows"
+        raise OutOfRangeError(message)
+    return _gather_in_parts(snapshot, plan, tasks, order, [len(part) for part in parts])
+
+
+def _tasks_of_addresses(
+    snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array
+) -> tuple[list[TakeTask], Int64Array | None, Int64Array]:
+    """Return what `_tasks_of_offsets` does, and which of the distinct rows are deleted: tasks are without them."""
     fragments = snapshot.manifest.fragments
     numbers = fragment_numbers(snapshot)
     distinct, order = _sorted(addresses)
     inside = (distinct & _OFFSET).astype(np.int64)
     tasks = []
-    dead = []
+    dead = [np.empty(0, np.int64)]
     runs = _runs(distinct >> _OFFSET_BITS)
     if len(runs) > 1 and snapshot.is_remote:
         known = [numbers.get(number, TWICE) for number, _, _ in runs]
@@ -140,14 +180,12 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
             dead.append(is_dead.nonzero()[0] + low)
             physical = physical[~is_dead]
         tasks.append(TakeTask(source, physical))
-    if dead and order is not None:
-        order = _without(np.concatenate(dead), order, len(distinct))
-    return _gather(snapshot, plan, tasks, order)
+    return tasks, order, np.concatenate(dead)
 
 
-def _without(gone: Int64Array, order: Int64Array, count: int) -> Int64Array:
+def _without(gone: Int64Array, order: Int64Array) -> Int64Array:
     """Return an order of rows, possibly with repetitions, without those of some numbers."""
-    alive = np.ones(count, np.bool_)
+    alive = np.ones(order.max(initial=-1) + 1, np.bool_)
     alive[gone] = False
     found: Int64Array = (np.cumsum(alive) - 1)[order[alive[order]]]
     return found
@@ -232,16 +270,49 @@ def _gather(
     rows = sum([len(task.physical) for task in tasks]) if order is None else len(order)
     if not plan.projection.columns:
         return plan.show(empty_batch(schema, rows))
+    columns = _read_columns(snapshot, plan, tasks, rows)
+    if order is None:
+        arrays = [one_array(chunks) for chunks in columns]
+    else:
+        arrays = [in_order(chunks, order) for chunks in columns]
+    return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _gather_in_parts(
+    snapshot: Snapshot,
+    plan: TakePlan,
+    tasks: Sequence[TakeTask],
+    order: Int64Array | None,
+    counts: Sequence[int],
+) -> list[pa.RecordBatch]:
+    """Read all tasks and return batches of so many rows each, in order, each with memory of its own."""
+    ends = np.cumsum(counts).tolist()
+    ranges = list(zip([0, *ends], ends, strict=False))
+    if order is None or not plan.projection.columns:
+        whole = _gather(snapshot, plan, tasks, order)
+        exact = ExactBatches(whole.schema)
+        return [exact.cut(whole.slice(start, end - start)) for start, end in ranges]
+    orders = [order[start:end] for start, end in ranges]
+    columns = [
+        in_orders(chunks, orders) for chunks in _read_columns(snapshot, plan, tasks, len(order))
+    ]
+    batches = map(list, zip(*columns, strict=True))
+    return [plan.show(pa.RecordBatch.from_arrays(arrays, schema=plan.schema)) for arrays in batches]
+
+
+def _read_columns(
+    snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask], rows: int
+) -> list[Chunks]:
+    """Return the rows of all tasks, in sequence: the chunks of each column, one at least."""
     if _are_few(tasks, rows):
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.pool_spec)
-    arrays = []
-    for number in range(len(schema)):
+    columns = []
+    for number, kind in enumerate(plan.schema.types):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
-        whole = one_array(chunks) if chunks else pa.nulls(0, schema.field(number).type)
-        arrays.append(whole if order is None else reorder(whole, order))
-    return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        columns.append(chunks or [pa.nulls(0, kind)])
+    return columns
 
 
 def _are_few(tasks: Sequence[TakeTask], rows: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.encoding.kernels.fsst import decode_fsst, decode_fsst_chunks
+from pennon.encoding.kernels.fsst import decode_fsst, decode_fsst_chunks, decode_fsst_ranges
 from pennon.errors import FormatError
 from tests.seeds import each_seed
 
@@ -83,6 +83,36 @@ def test_fsst_chunks_decode_as_the_twin(seed: int) -> None:
     wanted = [s for a, b in zip(cuts[0::2], cuts[1::2], strict=True) for s in every[a:b]]
     assert found.tolist() == np.cumsum([0, *map(len, wanted)]).tolist()
     assert data.tobytes() == b"".join(wanted)
+
+
+@each_seed(30)
+def test_fsst_ranges_decode_as_the_twin(seed: int) -> None:
+    """Strings that lie apart, in any order, some twice, short ones and long ones."""
+    chance = random.Random(seed)
+    most = chance.choice([0, 3, 40, 4000])
+    strings = [plain_or_random_codes(chance, most) for _ in range(chance.randint(0, 40))]
+    data, places = b"\xff", []
+    for string in strings:
+        places.append((len(data), len(data) + len(string)))
+        data += string + bytes([255] * chance.randint(0, 3))
+    chosen = chance.choices(range(len(strings)), k=60) if strings else []
+    starts, ends = np.array([places[at] for at in chosen], np.int64).reshape(-1, 2).T.copy()
+    offsets, found = decode_fsst_ranges(np.frombuffer(data, np.uint8), starts, ends, *table())
+    wanted = [slow_decode(strings[at]) for at in chosen]
+    assert offsets.tolist() == np.cumsum([0, *map(len, wanted)]).tolist()
+    assert found.tobytes() == b"".join(wanted)
+
+
+@pytest.mark.parametrize(
+    ("codes", "start", "end"),
+    [(b"\x04", 0, 1), (b"\x00\xff\x00", 0, 2), (b"\x00", 0, 2), (b"\x00", 1, 0), (b"\x00", -1, 1)],
+)
+def test_bad_fsst_ranges_are_format_errors(codes: bytes, start: int, end: int) -> None:
+    data, borders = np.frombuffer(codes, np.uint8), np.array([[0, start], [1, end]])
+    with pytest.raises(FormatError):
+        decode_fsst_ranges(data, borders[0], borders[1], *table())
+    with pytest.raises(ValueError, match="differ in length"):
+        decode_fsst_ranges(data, np.array([0, 1]), np.array([1]), *table())
 
 
 def plain_or_random_codes(chance: random.Random, most: int) -> bytes:

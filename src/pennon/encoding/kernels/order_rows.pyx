@@ -28,7 +28,7 @@ cdef class _Pieces:
     cdef Py_ssize_t count
     cdef list held
 
-    def __cinit__(self, sources, *_):
+    def __cinit__(self, sources, *_, **__):
         self.count = len(sources)
         self.held = []
         self.pieces = <Piece*>calloc(self.count + 1, sizeof(Piece))
@@ -176,7 +176,6 @@ cdef class StringRows(_Pieces):
     def put(self, const int64_t[::1] order):
         cdef Py_ssize_t count = order.shape[0]
         cdef int64_t size
-        cdef uint8_t none = 0
         self.check(order)
         found = allocate((count + 1) * self.width, np.uint8)
         found[: self.width] = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import sys
@@ -329,6 +330,18 @@ def details(results: Results) -> Iterator[str]:
         yield row(each.what, *cells)
 
 
+_EXCEPTION: Final = re.compile(r"[\w.]*(?:Exception|Error): ")
+
+
+def failures(failed: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the queries without an answer by their cause: the last exception, up to its details."""
+    found: dict[str, list[str]] = {}
+    for name, text in failed.items():
+        cause = _EXCEPTION.split(text)[-1].partition(" (")[0].strip()
+        found.setdefault(cause, []).append(name)
+    return found
+
+
 def sides_have(results: Results, side: str) -> bool:
     """Return whether a side was measured at all."""
     return any(side in each.others for each in results.measures)
@@ -355,7 +368,10 @@ def page_of(results: Results) -> str:
     facts = {key: getattr(results, key) for key in ("machine", "scale", "rows", "turns")}
     lines = [PAGE.format(**facts, columns=len(columns()))]
     lines += [*summary(results), ""]
-    lines += [f"- {LANCE_SPARK}, {name}: {text}" for name, text in results.failed.items()]
+    lines += [
+        f"- No answer of {LANCE_SPARK} ({cause}): {', '.join(names)}."
+        for cause, names in failures(results.failed).items()
+    ]
     lines += [f"- {name}: the rows differ: {text}" for name, text in results.differences.items()]
     sizes = ", ".join(f"{name}: {size:,.0f} MB" for name, size in results.sizes.items())
     lines += [f"Files: {sizes}.\n", "## Each query\n", *details(results)]

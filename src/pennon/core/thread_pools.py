@@ -95,9 +95,11 @@ class Workers(ThreadPoolExecutor):
             super()._adjust_thread_count()
 
     def _work_here(self) -> None:
+        make_context = getattr(self, "_create_worker_context", None)  # Python 3.14's work has one
+        context = () if make_context is None else (make_context(),)
         with suppress(Empty):
             while True:
-                self._work_queue.get_nowait().run()
+                self._work_queue.get_nowait().run(*context)
 
 
 def _done(fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:

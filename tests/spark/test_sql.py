@@ -197,6 +197,24 @@ def test_statements_of_spark_take_rows_of_lance_tables(
     assert ask("SET spark.sql.shuffle.partitions")[0][0] == "spark.sql.shuffle.partitions"
 
 
+@pytest.mark.parametrize("query", ["SELECT count(*) AS n FROM items", "SELECT id AS n FROM items"])
+def test_statements_of_spark_take_aggregates_of_lance_tables(
+    spark: SparkSession, ask: Any, tmp_path: Path, query: str
+) -> None:
+    """An answer that a scan gives by itself is written, too."""
+    wanted = sorted(ask(query))
+    ask(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' USING parquet {query}")
+    assert sorted(map(tuple, spark.read.parquet(str(tmp_path / "out")).collect())) == wanted
+    ask(f"CREATE TABLE of_spark USING parquet LOCATION '{tmp_path}/spark' AS {query}")
+    ask(f"INSERT INTO of_spark {query}")
+    assert sorted(ask("SELECT n FROM of_spark")) == sorted([*wanted, *wanted])
+    ask("DROP TABLE of_spark")
+    ask(f"CREATE TABLE lake.made AS {query}")
+    ask(f"INSERT INTO lake.made {query}")
+    assert sorted(ask("SELECT n FROM lake.made")) == sorted([*wanted, *wanted])
+    assert "Plan" in ask(f"EXPLAIN {query}")[0][0]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

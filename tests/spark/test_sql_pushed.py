@@ -141,3 +141,48 @@ def test_braces_and_names_of_tables_in_texts_stay(ask: Any) -> None:
     assert ask("SELECT '{items} lake.items' AS c, id FROM items WHERE id = 1") == [
         ("{items} lake.items", 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("id, name", ["id", "name"]),
+        ("name, id", ["name", "id"]),
+        ("ID, i.Name", ["ID", "Name"]),
+        ("`size`, id, size", ["size", "id", "size"]),
+    ],
+)
+def test_columns_of_one_table_are_the_rows_of_its_scan(
+    ask: Any, spark: SparkSession, columns: str, names: list[str]
+) -> None:
+    text = f"SELECT {columns} FROM items AS i WHERE i.id > 2 AND id < 9"
+    rows = pennon.spark.sql(spark, text)
+    wanted = pennon.spark.sql(spark, f"{text} AND rand() >= 0")
+    assert rows.columns == wanted.columns == names
+    assert rows.schema == wanted.schema
+    assert sorted(rows.collect()) == sorted(wanted.collect())
+    assert plan(ask, text)["statement"] == "the rows are the result"
+    assert plan(ask, f"{text} AND rand() >= 0")["statement"].startswith("SELECT")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT DISTINCT id FROM items",
+        "SELECT id AS n FROM items",
+        "SELECT id FROM items LIMIT 3",
+        "SELECT id FROM items ORDER BY id",
+        "SELECT id FROM items TABLESAMPLE (100 PERCENT)",
+        "SELECT part.x FROM items",
+        "SELECT id FROM items WHERE rand() < 2",
+        "SELECT id, _rowid FROM items",
+        "SELECT n FROM items AS i(n, b, c, d)",
+        "SELECT id FROM items UNION ALL SELECT id FROM items",
+        "SELECT id FROM items, (SELECT 1)",
+        "SELECT id FROM (SELECT id FROM items)",
+        "SELECT *, id FROM items",
+    ],
+)
+def test_more_than_columns_of_one_table_is_left_to_spark(ask: Any, text: str) -> None:
+    assert plan(ask, text)["statement"].startswith("SELECT")
+    assert ask(text)

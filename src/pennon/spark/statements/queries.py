@@ -93,7 +93,7 @@ def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
     reader = _QueryReader(spark, query, matches, pushes=pushes)
     views = {names.next(): reference for reference in query.references}
     found = {name: reader.view(reference) for name, reference in views.items()}
-    answer = reader.aggregated() if pushes and not searches else None
+    answer = reader.answer() if pushes and not searches else None
     if answer is None:
         found = dict(zip(found, limited_by_keys([*found.values()]), strict=True))
     splices = [each for name, one in views.items() for each in _splices(query, one, name)]
@@ -103,14 +103,11 @@ def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
     splices = [each for each in splices if not any(each.is_within(other) for other in grouped)]
     text = spliced(query.statement.text, dict.fromkeys([*splices, *grouped]))
     notes = [_search_note(each) for each in searches]
-    notes += [each.note(is_answer=answer is not None) for each in found.values()]
-    notes.append(
-        Note("statement", "Spark", _shown(text, views))
-        if answer is None
-        else Note("aggregates", "scan", "the tasks that read the table aggregate")
-    )
+    is_aggregated = answer is not None and answer.aggregates
+    notes += [each.note(is_answer=is_aggregated) for each in found.values()]
     if answer is not None:
-        return PreparedQuery(text, {}, tuple(notes), answer)
+        return PreparedQuery(text, {}, (*notes, answer.note), answer.rows)
+    notes.append(Note("statement", "Spark", _shown(text, views)))
     made = {name: each.frame() for name, each in calls.items()}
     made |= {name: each.frame(spark) for name, each in found.items()}
     return PreparedQuery(text, made, tuple(notes))
@@ -224,17 +221,41 @@ class _QueryReader:
         is_one = found.utcoffset() == found.replace(fold=1).utcoffset()
         return found.astimezone(UTC) if is_one else None
 
-    def aggregated(self) -> DataFrame | None:
-        """Return the result of a query that only aggregates one table; None if it does more."""
+    def answer(self) -> _Answer | None:
+        """Return the result of a query of one table that its scan gives; None if Spark has work left."""
         tree = self.query.tree
         if len(self.query.references) != 1 or not isinstance(tree, exp.Select):
+            return None
+        if self.query.statement.words[0].upper != "SELECT":  # it stands in another statement
             return None
         (reference,) = self.query.references
         source = tree.args.get("from_")
         if source is None or source.this is not reference.node:
             return None
-        if not is_only_aggregates(tree):
+        rows = self._only_columns(tree, reference)
+        if rows is not None:
+            return _Answer(rows, aggregates=False)
+        rows = self._aggregated(tree, reference) if is_only_aggregates(tree) else None
+        return None if rows is None else _Answer(rows, aggregates=True)
+
+    def _only_columns(self, tree: exp.Select, reference: Reference) -> DataFrame | None:
+        """Return the result of ``SELECT some, columns FROM t WHERE …``: what the scan returns, without a view."""
+        if any(tree.args[key] for key in tree.args if key not in ("expressions", "from_", "where")):
             return None
+        view = self.view(reference)
+        used = view.used
+        if not view.pushed.is_whole or used.system or used.is_all or view.match is not None:
+            return None
+        known = KnownColumns(reference, used.columns, is_case_sensitive(self.spark))
+        found = [known.find(each) for each in tree.expressions]
+        if None in found:
+            return None
+        rows = view.frame(self.spark)
+        typed = tuple(each.name for each in tree.expressions)
+        return rows if typed == used.columns else rows.select(*map(quoted, typed))
+
+    def _aggregated(self, tree: exp.Select, reference: Reference) -> DataFrame | None:
+        """Return the result of a query that only aggregates one table; None if it does more."""
         view = self.view(reference)
         plan = OnlyAggregates.of(tree, reference, arrow_schema_of(view.snapshot).names, self.spark)
         if plan is None or not view.pushed.is_whole or view.used.system:
@@ -244,6 +265,21 @@ class _QueryReader:
             self.spark, view.snapshot, options, view.pushed.predicate, plan.measures, plan.keys
         )
         return rows.select(*plan.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The whole result of a query, as the scan of a table gives it."""
+
+    rows: DataFrame
+    aggregates: bool
+
+    @property
+    def note(self) -> Note:
+        """Return the line of ``explain=True``."""
+        if self.aggregates:
+            return Note("aggregates", "scan", "the tasks that read the table aggregate")
+        return Note("statement", "scan", "the rows are the result")
 
 
 # --- the text --------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ keep more than `SHARE` times its own bytes in memory.  What lies in memory maps 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import Any, Final
 
 import numpy as np
@@ -74,6 +74,14 @@ def exact_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         if exact is None or not batch.schema.equals(exact.schema):
             exact = ExactBatches(batch.schema)
         yield exact.cut(batch)
+
+
+def exact_parts(batch: pa.RecordBatch, counts: Sequence[int]) -> list[pa.RecordBatch]:
+    """Return the rows of a batch as batches of so many rows each, in buffers of their own size; see the module."""
+    exact, ends = ExactBatches(batch.schema), list(accumulate(counts))
+    return [
+        exact.cut(batch.slice(end - count, count)) for end, count in zip(ends, counts, strict=True)
+    ]
 
 
 def exact_table(table: pa.Table) -> pa.Table:

@@ -14,16 +14,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.arrow_buffers import as_bytes
+from pennon.core.units import KIB
+from pennon.encoding.arrow_buffers import (
+    arrow_offsets,
+    as_bytes,
+    is_plain,
+    items_of,
+    values_of,
+)
 from pennon.encoding.kernels.order_rows import BitRows, FixedRows, StringRows
 
 _FEW: Final = 4096
-_NO_BYTES: Final = np.empty(0, np.uint8)
-_OFFSET_BYTES: Final[Mapping[int, int]] = {
-    **{kind.id: 4 for kind in (pa.string(), pa.binary())},
-    **{kind.id: 8 for kind in (pa.large_string(), pa.large_binary())},
-}
-"""Types of byte strings, by the size of an offset."""
+_LARGE_BYTES: Final = 32 * KIB
+"""To copy chunks of so many bytes into one takes longer than to tell a kernel where each lies."""
+_STRINGS: Final = frozenset(
+    kind.id for kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
+)
 _PLAIN: Final[Mapping[int, npt.DTypeLike]] = {
     kind.id: np.dtype(f"i{kind.bit_width // 8}")
     for kind in (
@@ -59,8 +65,11 @@ def take_few(array: pa.Array, numbers: Int64Array) -> pa.Array | None:
 
 def in_order(chunks: Sequence[pa.Array], order: Int64Array) -> pa.Array:
     """Return the values of these numbers as one array; they count through all chunks, and must all be there."""
-    few = take_few(chunks[0], order) if len(chunks) == 1 else None
-    return in_orders(chunks, [order])[0] if few is None else few
+    if len(chunks) > 1 and chunks[0].nbytes >= _LARGE_BYTES:
+        return in_orders(chunks, [order])[0]
+    whole = _joined(chunks)
+    few = take_few(whole, order)
+    return _taken(whole, order) if few is None else few
 
 
 def in_orders(chunks: Sequence[pa.Array], orders: Sequence[Int64Array]) -> list[pa.Array]:
@@ -72,12 +81,20 @@ def in_orders(chunks: Sequence[pa.Array], orders: Sequence[Int64Array]) -> list[
     rows = _PlainRows.of(chunks)
     if rows is not None:
         return [rows.put(order) for order in orders]
-    whole = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
-    return [take(whole, _over(pa.int64(), np.ascontiguousarray(order))) for order in orders]
+    whole = _joined(chunks)
+    return [_taken(whole, order) for order in orders]
+
+
+def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _taken(array: pa.Array, order: Int64Array) -> pa.Array:
+    return take(array, _over(pa.int64(), np.ascontiguousarray(order)))
 
 
 class _PlainRows:
-    """The rows of chunks whose values the kernels know."""
+    """The rows of chunks of numbers, of lists of as many numbers each, or of byte strings."""
 
     def __init__(
         self, kind: pa.DataType, validity: BitRows | None, values: FixedRows | StringRows
@@ -90,7 +107,7 @@ class _PlainRows:
     def of(cls, chunks: Sequence[pa.Array]) -> Self | None:
         """Return the rows of chunks of one type; None if they have other values, or items that are NULL."""
         kind = chunks[0].type
-        values = _strings(chunks) if kind.id in _OFFSET_BYTES else _fixed(chunks)
+        values = _strings(chunks) if kind.id in _STRINGS else _fixed(chunks)
         return None if values is None else cls(kind, _validity(chunks), values)
 
     def put(self, order: Int64Array) -> pa.Array:
@@ -122,44 +139,25 @@ def _validity(chunks: Sequence[pa.Array]) -> BitRows | None:
 
 
 def _strings(chunks: Sequence[pa.Array]) -> StringRows:
-    width = _OFFSET_BYTES[chunks[0].type.id]
-    sources, tables = [], []
-    for chunk in chunks:
-        _, offsets, data = chunk.buffers()
-        if offsets is None or not len(chunk):
-            tables.append(np.zeros(width, np.uint8))
-        else:
-            table = as_bytes(offsets)
-            tables.append(table[chunk.offset * width : (chunk.offset + len(chunk) + 1) * width])
-        sources.append(_NO_BYTES if data is None else as_bytes(data))
-    return StringRows(sources, tables, width)
+    offsets = [arrow_offsets(chunk) for chunk in chunks]
+    sources = [as_bytes(chunk.buffers()[2]) for chunk in chunks]
+    return StringRows(sources, [each.view(np.uint8) for each in offsets], offsets[0].itemsize)
 
 
 def _fixed(chunks: Sequence[pa.Array]) -> FixedRows | None:
     """Return values of whole bytes; None if they are others, or lists with an item that is NULL."""
     kind = chunks[0].type
-    per_row = kind.list_size if pa.types.is_fixed_size_list(kind) else 1
-    word = kind.value_type if pa.types.is_fixed_size_list(kind) else kind
-    width = word.bit_width // 8 * per_row if _is_word(word) else 0
+    is_list = pa.types.is_fixed_size_list(kind)
+    item = kind.value_type if is_list else kind
+    if not (is_plain(item) or pa.types.is_decimal(item)):
+        return None
+    width = item.bit_width // 8 * (kind.list_size if is_list else 1)
     if not width:
         return None
-    sources = []
-    for chunk in chunks:
-        values = chunk
-        if word is not kind:
-            values = chunk.values.slice(chunk.offset * per_row, len(chunk) * per_row)
-            if values.null_count:
-                return None
-        data, start = values.buffers()[1], values.offset * (word.bit_width // 8)
-        is_empty = data is None or not len(chunk)
-        end = start + len(chunk) * width
-        sources.append(_NO_BYTES if is_empty else as_bytes(data)[start:end])
-    return FixedRows(sources, width)
-
-
-def _is_word(kind: pa.DataType) -> bool:
-    """Tell whether a value is nothing but bytes, the same number for each."""
-    return kind.id in _PLAIN or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+    items = [items_of(chunk) for chunk in chunks] if is_list else chunks
+    if is_list and any(each.null_count for each in items):
+        return None
+    return FixedRows([as_bytes(values_of(each)) for each in items], width)
 
 
 def _over(kind: pa.DataType, values: Any) -> pa.Array:

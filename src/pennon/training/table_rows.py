@@ -13,6 +13,7 @@ from pennon.compat.arguments import check_columns
 from pennon.core.byte_ranges import Int64Array
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.dataset.open import dataset as open_dataset
+from pennon.encoding.exact_batches import exact_parts
 from pennon.errors import ArgumentError, OutOfRangeError, TooLargeError
 from pennon.index.row_set import NONE, RowSet
 from pennon.scan.plan.take_plan import TakePlan, plan_take
@@ -92,16 +93,21 @@ class TableRows:
 
     def take_parts(self, parts: Sequence[Int64Array]) -> list[pa.RecordBatch]:
         """Return what `take` does for each of several parts, which are read together; each batch has memory of its own."""
-        if self._has_blob_files or len(parts) == 1:
-            return [self.take(part) for part in parts]
-        snapshot, plan = self.dataset.snapshot, self._plan()
+        if len(parts) == 1:
+            return [self.take(parts[0])]
         try:
-            if self._chosen is None:
-                return take_offsets_in_parts(snapshot, plan, parts)
-            addresses = [self._chosen.addresses(part) for part in parts]
-            return take_live_addresses_in_parts(snapshot, plan, addresses)
+            if self._has_blob_files:
+                return exact_parts(self.take(np.concatenate(parts)), [len(part) for part in parts])
+            return self._taken_in_parts(self._plan(), parts)
         except (pa.ArrowInvalid, TooLargeError):  # together they may be too large for one array
             return [self.take(part) for part in parts]
+
+    def _taken_in_parts(self, plan: TakePlan, parts: Sequence[Int64Array]) -> list[pa.RecordBatch]:
+        snapshot = self.dataset.snapshot
+        if self._chosen is None:
+            return take_offsets_in_parts(snapshot, plan, parts)
+        addresses = [self._chosen.addresses(part) for part in parts]
+        return take_live_addresses_in_parts(snapshot, plan, addresses)
 
     def _taken(self, plan: TakePlan, numbers: Int64Array) -> pa.RecordBatch:
         snapshot = self.dataset.snapshot

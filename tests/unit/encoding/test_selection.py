@@ -83,6 +83,9 @@ def test_rows_of_slices_in_any_order_equal_python(
             found.validate(full=True)
             assert found.type == kind
             assert found.to_pylist() == [expected[number] for number in order]
+            (alone,) = in_orders(chunks, [np.array(order, np.int64)])
+            alone.validate(full=True)
+            assert alone.equals(found)
     orders = [np.array(each, np.int64) for each in ([3, 3], [16, 0], [])]
     several = [each.to_pylist() for each in in_orders(few, orders)]
     assert several == [[expected[number] for number in order] for order in orders]
@@ -94,9 +97,19 @@ def test_lists_with_null_items_in_any_order_equal_python() -> None:
     for chunks in ([array], [array[:1], array[1:]]):
         found = in_order(chunks, np.array([3, 0, 1, 2, 2]))
         assert found.to_pylist() == [[None, 6], [1, None], None, [3, 4], [3, 4]]
+        assert in_orders(chunks, [np.array([3, 0, 1, 2, 2])])[0].equals(found)
 
 
 def test_rows_in_order_hold_no_bytes_of_others() -> None:
     texts = pa.array(["x" * 1000] * 100)
     parts = in_orders([texts, texts], [np.array([5, 150]), np.array([1])])
     assert [part.get_total_buffer_size() for part in parts] == [2000 + 3 * 4, 1000 + 2 * 4]
+
+
+@pytest.mark.parametrize("has_nulls", [False, True])
+def test_rows_of_large_chunks_in_any_order_equal_python(has_nulls: bool) -> None:
+    values = [f"{number} " * 2000 for number in range(40)]
+    values[7:8] = [None] if has_nulls else values[7:8]  # type: ignore[list-item]
+    array, order = pa.array(values), np.random.default_rng(1).integers(0, 40, 100)
+    found = in_order([array[:20], array[20:]], order)
+    assert found.to_pylist() == [values[number] for number in order.tolist()]

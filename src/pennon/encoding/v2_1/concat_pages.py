@@ -32,7 +32,7 @@ def join_pages(pages: Sequence[PageValues]) -> PageValues | None:
 
 
 def value_bytes(page: PageValues) -> int:
-    """Return how many bytes the values of a page are; 0 for others than numbers, lists of as many each, and strings."""
+    """Return the bytes of a page of numbers, of fixed-size lists of numbers, or of strings; 0 for other pages."""
     block = page.values
     while isinstance(block, FixedSizeListBlock):
         block = block.items

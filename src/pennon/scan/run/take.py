@@ -20,7 +20,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.runs import run_starts
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
-from pennon.encoding.exact_batches import ExactBatches
+from pennon.encoding.exact_batches import exact_parts
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import in_order, in_orders
 from pennon.errors import FormatError, OutOfRangeError, TooLargeError
@@ -286,13 +286,9 @@ def _gather_in_parts(
     counts: Sequence[int],
 ) -> list[pa.RecordBatch]:
     """Read all tasks and return batches of so many rows each, in order, each with memory of its own."""
-    ends = np.cumsum(counts).tolist()
-    ranges = list(zip([0, *ends], ends, strict=False))
     if order is None or not plan.projection.columns:
-        whole = _gather(snapshot, plan, tasks, order)
-        exact = ExactBatches(whole.schema)
-        return [exact.cut(whole.slice(start, end - start)) for start, end in ranges]
-    orders = [order[start:end] for start, end in ranges]
+        return exact_parts(_gather(snapshot, plan, tasks, order), counts)
+    orders = np.split(order, np.cumsum(counts)[:-1])
     columns = [
         in_orders(chunks, orders) for chunks in _read_columns(snapshot, plan, tasks, len(order))
     ]

@@ -20,6 +20,8 @@ from pennon.table.fragment_wire import Tuples, out_of_bounds, parse_one_of_many,
 from pennon.table.kernels.manifest_fragments import find_fragments
 
 _START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)
+_PLACES = slice(_END + 1)
+"""The columns that are positions in the message."""
 _HAS_DELETION, _HAS_ROW_IDS, _HAS_UNKNOWN, _IS_MIXED = 1, 2, 4, 8
 
 
@@ -62,6 +64,10 @@ class Fragments(Sequence[Fragment]):
         found: list[int] = self._numbers[:, _ID].tolist()
         return found
 
+    def highest_id(self) -> int:
+        """Return the highest id, -1 of no fragments."""
+        return int(self._numbers[:, _ID].max(initial=-1))
+
     def live_rows(self) -> list[int | None]:
         """Return the number of live rows of each fragment, None where its files must be asked.
 
@@ -98,10 +104,10 @@ class Fragments(Sequence[Fragment]):
     def file_numbers(self) -> set[tuple[int, int]]:
         """Return the version numbers of all data files, as they stand in the manifest."""
         is_mixed = self._have(_IS_MIXED)
-        has_one = ~is_mixed & (self._numbers[:, _FILES] > 0)
-        found = {
-            divmod(code, 1 << 32) for code in np.unique(self._numbers[has_one, _VERSION]).tolist()
-        }
+        codes = self._numbers[~is_mixed & (self._numbers[:, _FILES] > 0), _VERSION]
+        is_one = len(codes) > 0 and bool((codes == codes[0]).all())
+        known = codes[:1] if is_one else np.unique(codes)
+        found = {divmod(code, 1 << 32) for code in known.tolist()}
         for number in np.flatnonzero(is_mixed).tolist():
             found |= {(file.major, file.minor) for file in self[number].files}
         return found
@@ -159,9 +165,24 @@ class Fragments(Sequence[Fragment]):
 
     def __add__(self, others: Iterable[Fragment]) -> Fragments:
         """Return these fragments, then others."""
-        more = Fragments(self.wire() + serialize_fragments(others))
+        new = serialize_fragments(others)
+        body = b"".join([self.wire(), new])
+        is_one_run = len(self._runs) == 1
+        more = self._followed_by(Fragments(new), body) if is_one_run else Fragments(body)
         more._made.update(self._made)
         return more
+
+    def _followed_by(self, others: Fragments, body: bytes) -> Fragments:
+        """Return these fragments, which lie in one run, then others; their bytes are not parsed again."""
+        (start, end), size = self._runs[0], len(self)
+        made = object.__new__(Fragments)
+        made._numbers = np.concatenate([self._numbers, others._numbers])
+        made._numbers[:size, _PLACES] -= start
+        made._numbers[size:, _PLACES] += end - start
+        made._runs = [(0, len(body))]
+        made._wrong = self._wrong if self._wrong >= 0 or others._wrong < 0 else size + others._wrong
+        made._body, made._made, made._tuples = body, {}, {}
+        return made
 
     def __eq__(self, other: object) -> bool:
         """Compare fragment by fragment."""
@@ -182,6 +203,13 @@ class Fragments(Sequence[Fragment]):
     def __reduce__(self) -> tuple[type[Fragments], tuple[bytes]]:
         """Pickle the bytes."""
         return Fragments, (self.wire(),)
+
+
+def highest_fragment_id(fragments: Iterable[Fragment]) -> int:
+    """Return the highest id, -1 of no fragments."""
+    if isinstance(fragments, Fragments):
+        return fragments.highest_id()
+    return max((fragment.id for fragment in fragments), default=-1)
 
 
 def fragment_ids(fragments: Iterable[Fragment]) -> list[int]:

@@ -20,7 +20,7 @@ from pennon.errors import ArgumentError, FormatError
 from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion, check_not_newer
 from pennon.table.fragment import BasePath, Fragment
-from pennon.table.fragments import Fragments, fragment_ids
+from pennon.table.fragments import Fragments, fragment_ids, highest_fragment_id
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -140,7 +140,7 @@ class Manifest:
     def last_fragment_id(self) -> int:
         """Return the highest fragment id ever used as far as is known, or -1."""
         stated = -1 if self.max_fragment_id is None else self.max_fragment_id
-        return max([stated, *self._fragment_ids()])
+        return max(stated, highest_fragment_id(self.fragments))
 
     @property
     def has_stable_row_ids(self) -> bool:
@@ -149,8 +149,5 @@ class Manifest:
 
     def fragment(self, fragment_id: int) -> Fragment | None:
         """Return the fragment of that id, or None."""
-        ids = self._fragment_ids()
+        ids = fragment_ids(self.fragments)
         return self.fragments[ids.index(fragment_id)] if fragment_id in ids else None
-
-    def _fragment_ids(self) -> list[int]:
-        return fragment_ids(self.fragments)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pennon.core.units import DatasetVersion
+from pennon.core.units import DatasetVersion, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.field import Schema
@@ -52,6 +52,33 @@ def test_fragments_equal_their_messages() -> None:
     assert len(cached_property()) == 0
     with pytest.raises(IndexError):
         cached_property(*MESSAGES)[4]
+
+
+@pytest.mark.parametrize("before", ["nothing", "fields", "fields between fragments"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_fragments_added_to_fragments_are_those_of_all_bytes(before: str, count: int) -> None:
+    other = table_pb2.Manifest(version=7, config={"a": "b"}).SerializeToString()
+    parts = [table_pb2.Manifest(fragments=[each]).SerializeToString() for each in MESSAGES]
+    between = other if before == "fields between fragments" else b""
+    body = (b"" if before == "nothing" else other) + between.join(parts) + b"\x7a\x00"
+    first = Fragments(body)
+    assert first[1] == ALL[1]
+    added = ALL[:count]
+    for made in (first + added, first + iter(added), Fragments.of(()) + first + added):
+        known = Fragments.of((*ALL, *added))
+        assert made == known
+        assert made[len(ALL) :] == added
+        assert made.wire() == known.wire()
+        assert made.rest() == b""
+        assert made.sizes().tolist() == known.sizes().tolist()
+        assert (made.ids(), made.highest_id()) == (known.ids(), 8)
+
+
+def test_fragments_added_out_of_bounds_are_refused() -> None:
+    wrong = replace(ALL[0], id=FragmentId(1 << 32))
+    for made in (cached_property(*MESSAGES) + iter([wrong]), Fragments.of([wrong]) + ALL):
+        with pytest.raises(FormatError, match="fragment 4294967296 of 5 rows"):
+            made.check_bounds()
 
 
 def test_numbers_without_fragments() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NoReturn, NotRequired, TypedDict
 
 import pyarrow as pa
 
@@ -12,6 +12,9 @@ from pennon import ops
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.ops.retry import with_retries
+
+if TYPE_CHECKING:
+    from pennon.dataset.new_columns import NewColumns
 
 _ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
 
@@ -60,11 +63,10 @@ class DatasetColumns(DatasetBase):
         >>> ds.to_table().to_pydict()
         {'id': [1, 2, 3], 'twice': [2, 4, 6]}
         """
-        from pennon.dataset.new_columns import add_columns  # noqa: PLC0415 - saves writers and SQL at open
-
-        self._turn_to(
-            add_columns(self._snapshot, transforms, read_columns, reader_schema, batch_size)
+        planned = _new_columns().described(
+            self._snapshot, transforms, read_columns, reader_schema, batch_size
         )
+        self._turn_to(planned.commit())
 
     def drop_columns(self, columns: Sequence[str]) -> None:
         """Drop columns, or fields inside them (``a.b``); their bytes stay until a compaction.
@@ -116,9 +118,7 @@ class DatasetColumns(DatasetBase):
         >>> ds.to_table()["name"].to_pylist()
         ['a', None, 'c']
         """
-        from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
-
-        planned = NewColumns.merged(self._snapshot, data_obj, left_on, right_on, schema)
+        planned = _new_columns().merged(self._snapshot, data_obj, left_on, right_on, schema)
         self._turn_to(planned.commit())
 
     def replace_schema(self, schema: Any) -> NoReturn:
@@ -249,3 +249,10 @@ def _parse_alteration(given: Mapping[str, Any]) -> ops.Alteration:
         message = "At least one of name, nullable, or data_type must be specified"
         raise ArgumentError(message)
     return ops.Alteration(**given)
+
+
+def _new_columns() -> type[NewColumns]:
+    """Return the class that plans new columns; opening a table does not import it."""
+    from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - saves writers and SQL at open
+
+    return NewColumns

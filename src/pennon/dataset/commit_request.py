@@ -98,6 +98,27 @@ class CommitRequest:
             detached=self.detached,
         )
 
+    @staticmethod
+    def merged(transactions: Sequence[Transaction]) -> Transaction:
+        """Return one append of all that the transactions append, planned on the oldest of their versions.
+
+        Raises ArgumentError if there is none, or one that does something else.
+        """
+        if not transactions:
+            message = "there are no transactions to commit"
+            raise ArgumentError(message)
+        fragments, properties = [], {}
+        for transaction in transactions:
+            if not isinstance(transaction.operation, LanceOperation.Append):
+                name = type(transaction.operation).__name__
+                message = f"a batch holds appends only, not {name}"
+                raise ArgumentError(message)
+            fragments += transaction.operation.fragments
+            properties.update(transaction.transaction_properties or {})
+        oldest = min(transaction.read_version for transaction in transactions)
+        operation = LanceOperation.Append(fragments)
+        return Transaction(oldest, operation, transaction_properties=properties)
+
     def _planned_here(self, transaction: table.Transaction) -> Manifest | None:
         """Return the caller's version if the transaction was planned on it."""
         is_here = self.base is not None and self.base.version == transaction.read_version
@@ -125,27 +146,6 @@ class CommitRequest:
         """Return the version made, with the caches of the caller's dataset."""
         store = place_store(self.store, manifest)
         return Snapshot(store, manifest, self.session or Session())
-
-
-def merged_appends(transactions: Sequence[Transaction]) -> Transaction:
-    """Return one append of all that the transactions append, planned on the oldest of their versions.
-
-    Raises ArgumentError if there is none, or one that does something else.
-    """
-    if not transactions:
-        message = "there are no transactions to commit"
-        raise ArgumentError(message)
-    fragments, properties = [], {}
-    for transaction in transactions:
-        if not isinstance(transaction.operation, LanceOperation.Append):
-            name = type(transaction.operation).__name__
-            message = f"a batch holds appends only, not {name}"
-            raise ArgumentError(message)
-        fragments += transaction.operation.fragments
-        properties.update(transaction.transaction_properties or {})
-    oldest = min(transaction.read_version for transaction in transactions)
-    operation = LanceOperation.Append(fragments)
-    return Transaction(oldest, operation, transaction_properties=properties)
 
 
 def adds_keys(operation: LanceOperation.BaseOperation | Transaction) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
-from pennon.dataset.operation_fields import from_table_transaction
+from pennon.dataset.operation_fields import kept_transaction
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.scan.changes.feed import ChangeFeed
 from pennon.scan.changes.row_versions import (
@@ -24,7 +24,6 @@ from pennon.scan.changes.row_versions import (
 from pennon.scan.plan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import project
-from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import read_manifest
 
 _IDS: Final = pa.schema([pa.field(ROW_ID, pa.uint64())])
@@ -94,9 +93,9 @@ class DatasetDelta:
             except NotFoundError:
                 message = f"version {version} does not exist; was it cleaned up?"
                 raise NotFoundError(message) from None
-            transaction = find_transaction(store, manifest)
+            transaction = kept_transaction(store, manifest)
             if transaction is not None:
-                found.append(from_table_transaction(transaction))
+                found.append(transaction)
         return found
 
     def get_inserted_rows(self) -> pa.RecordBatchReader:

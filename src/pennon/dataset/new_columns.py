@@ -61,6 +61,19 @@ class NewColumns:
         key = left_on if right_on is None else right_on
         return cls(plan_merge(snapshot, as_reader(data, schema), left_on, key))
 
+    @staticmethod
+    def described(
+        snapshot: Snapshot,
+        transforms: Any,
+        read_columns: Sequence[str] | None,
+        reader_schema: pa.Schema | None,
+        batch_rows: int | None,
+    ) -> NewColumns:
+        """Plan to add the columns that ``transforms`` describes; see `LanceDataset.add_columns`."""
+        return plan_fields(snapshot, transforms) or plan_new_columns(
+            snapshot, transforms, read_columns, reader_schema, batch_rows
+        )
+
     def commit(self) -> Manifest:
         """Write the columns of all fragments, and make them a version of the table."""
         manifest = commit_add(self.plan, self.run())
@@ -89,20 +102,6 @@ class NewColumns:
         """Raise SchemaMismatchError if a reader has rows left."""
         if self.plan.task is not None and isinstance(self.plan.task.maker, FollowingRows):
             self.plan.task.maker.check_end()
-
-
-def add_columns(
-    snapshot: Snapshot,
-    transforms: Any,
-    read_columns: Sequence[str] | None,
-    reader_schema: pa.Schema | None,
-    batch_rows: int | None,
-) -> Manifest:
-    """Add the columns that ``transforms`` describes, and commit; see `LanceDataset.add_columns`."""
-    planned = plan_fields(snapshot, transforms) or plan_new_columns(
-        snapshot, transforms, read_columns, reader_schema, batch_rows
-    )
-    return planned.commit()
 
 
 def plan_fragment_columns(

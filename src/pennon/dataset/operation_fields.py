@@ -18,6 +18,7 @@ from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.operation import Index, IndexFile, LanceOperation, Transaction
 from pennon.errors import ArgumentError, LanceError, UnsupportedError
+from pennon.io.store import Opens
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.lance_schema import LanceSchema
@@ -25,7 +26,9 @@ from pennon.table import indices as table_indices
 from pennon.table import operations as table
 from pennon.table.fragment import BasePath
 from pennon.table.indices_wire import rewritten
+from pennon.table.manifest import Manifest
 from pennon.table.transaction import Transaction as TableTransaction
+from pennon.table.transaction_wire import find_transaction
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -292,6 +295,12 @@ def from_table_transaction(transaction: TableTransaction) -> Transaction:
     """Return a transaction as users see it."""
     shown: Transaction = _to_user(Transaction, transaction)
     return shown
+
+
+def kept_transaction(store: Opens, manifest: Manifest) -> Transaction | None:
+    """Return the transaction that made a version, as users see it; None if it was not kept."""
+    found = find_transaction(store, manifest)
+    return None if found is None else from_table_transaction(found)
 
 
 def _to_table(kind: type, value: Any) -> Any:

@@ -79,9 +79,7 @@ class DatasetTransactions(DatasetBase):
         """
         check_imports_work()
         refuse(unsupported, cls.commit)
-        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
-
-        request = CommitRequest.of(
+        request = _commit_request().of(
             base_uri,
             storage_options,
             v2_paths=enable_v2_manifest_paths is not False,
@@ -116,9 +114,7 @@ class DatasetTransactions(DatasetBase):
         """
         check_imports_work()
         refuse(unsupported, cls.commit_batch)
-        from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
-
-        request = CommitRequest.of(
+        request = _commit_request().of(
             dest,
             storage_options,
             v2_paths=enable_v2_manifest_paths is not False,
@@ -127,7 +123,7 @@ class DatasetTransactions(DatasetBase):
             timeout=commit_timeout,
             commit_lock=commit_lock,
         )
-        merged = merged_appends(transactions)
+        merged = request.merged(transactions)
         made = cls._of(request, request.commit(merged))
         return BulkCommitResult(dataset=made, merged=merged)
 
@@ -161,11 +157,9 @@ class DatasetTransactions(DatasetBase):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - saves operations at open
-        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above
+        from pennon.dataset.operation_fields import kept_transaction  # noqa: PLC0415 - saves operations at open
 
-        found = find_transaction(self._snapshot.store, manifest)
-        return None if found is None else from_table_transaction(found)
+        return kept_transaction(self._snapshot.store, manifest)
 
     def migrate_manifest_paths_v2(self) -> None:
         """Rename the manifests of all versions to naming scheme V2, which is faster to list.
@@ -179,3 +173,10 @@ class DatasetTransactions(DatasetBase):
         """
         ops.migrate_to_v2(self._snapshot.store)
         self._turn_to(read_manifest(self._snapshot.store, self.version))
+
+
+def _commit_request() -> type[CommitRequest]:
+    """Return the class of commits; opening a table does not import it."""
+    from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
+
+    return CommitRequest

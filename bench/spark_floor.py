@@ -79,6 +79,22 @@ class FloorWriter(ds.DataSourceArrowWriter):
         """Nothing was written."""
 
 
+class FloorStreamWriter(ds.DataSourceStreamArrowWriter):
+    """Takes the rows of a batch, and keeps none."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> ds.WriterCommitMessage:
+        """Drop the rows."""
+        for _ in iterator:
+            pass
+        return ds.WriterCommitMessage()
+
+    def commit(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
+        """Nothing was written."""
+
+    def abort(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
+        """Nothing was written."""
+
+
 class Floor(ds.DataSource):
     """The format ``floor``; the option ``ddl`` is its schema."""
 
@@ -98,6 +114,10 @@ class Floor(ds.DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> FloorWriter:  # noqa: ARG002 - Spark's
         """Return a writer that drops rows."""
         return FloorWriter()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FloorStreamWriter:  # noqa: ARG002, N802 - Spark's
+        """Return a writer that drops the rows of a batch."""
+        return FloorStreamWriter()
 
 
 @dataclass(frozen=True, slots=True)

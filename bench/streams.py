@@ -3,7 +3,8 @@
 The first table: a stream reads a table and appends to another one, both of as many fragments, all of one small file.
 Each batch is one row.  The times are medians of Spark's own, of all of a batch and of its parts.
 
-The second table: batches of Parquet files through a stream's sink, and the same files by `pennon.spark.write`, in turns.
+The second table: batches of Parquet files through a stream's sink, the same files through a sink that drops the rows,
+which is Spark's own price, and by `pennon.spark.write`, in turns.
 
 The third table: a stream begins at the first version of a table whose versions have one row each.  It plans its batches
 of 1,000 fragments, as Spark's planner process does, without reading rows.
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,8 @@ from typing import Any
 
 import pyarrow as pa
 from page import heads, row
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from spark_floor import Floor
 from spark_side import COLUMNS, CONF, QUICK_SOCKETS
 
 import pennon
@@ -106,33 +108,52 @@ def lag(folder: Path, versions: int) -> Iterator[tuple[int, float, int, float]]:
     tracemalloc.stop()
 
 
-def sink_and_write(spark: SparkSession, folder: Path, rows: int) -> tuple[float, float]:
-    """Return the medians of a batch of so many rows through the sink, and of a write of it, in milliseconds."""
-    inputs, streamed, written = (folder / name for name in ("in", "s.lance", "w.lance"))
+def sinks_and_write(spark: SparkSession, folder: Path, rows: int) -> tuple[float, float, float]:
+    """Return the medians of a batch of so many rows through the sink, through one that drops them, and of a write."""
+    streamed, written = folder / "s.lance", folder / "w.lance"
+    writes = []
+
+    def write(batch: DataFrame) -> None:
+        began = time.perf_counter()
+        pennon.spark.write(batch, str(written), mode="append")
+        writes.append(1000 * (time.perf_counter() - began))
+
+    sink = through(spark, folder, rows, "lance", str(streamed), write)
+    spark.dataSource.register(Floor)
+    floor = through(spark, folder, rows, "floor", "none", lambda _: None)
+    counts = [pennon.dataset(each).count_rows() for each in (streamed, written)]
+    if counts != [rows * (UNCOUNTED + TURNS)] * 2:
+        message = f"{counts} rows are in the tables"
+        raise RuntimeError(message)
+    return sink, floor, median(writes[UNCOUNTED:])
+
+
+def through(
+    spark: SparkSession,
+    folder: Path,
+    rows: int,
+    sink: str,
+    target: str,
+    after: Callable[[DataFrame], None],
+) -> float:
+    """Return the median of a batch of so many rows through a sink, in milliseconds; ``after`` gets it, too."""
+    inputs = folder / f"in-{sink}"
+    inputs.mkdir()
     made = spark.range(0, rows, 1, 2).selectExpr(*COLUMNS)
     source = spark.readStream.schema(made.schema).parquet(str(inputs / "*"))
-    inputs.mkdir()
-    writer = source.writeStream.format("lance").trigger(processingTime="0 seconds")
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(streamed))
-    writes = []
+    writer = source.writeStream.format(sink).trigger(processingTime="0 seconds")
+    query = writer.option("checkpointLocation", str(folder / f"checkpoint-{sink}")).start(target)
     try:
         for number in range(UNCOUNTED + TURNS):
             made.write.parquet(str(folder / "next"))
             (folder / "next").rename(inputs / str(number))  # all its files at once
             query.processAllAvailable()
-            began = time.perf_counter()
-            batch = spark.read.schema(made.schema).parquet(str(inputs / str(number)))
-            pennon.spark.write(batch, str(written), mode="append")
-            writes.append(1000 * (time.perf_counter() - began))
+            after(spark.read.schema(made.schema).parquet(str(inputs / str(number))))
         done: list[Any] = [each for each in query.recentProgress if each["numInputRows"]]
     finally:
         query.stop()
-    counts = [pennon.dataset(each).count_rows() for each in (streamed, written)]
-    if counts != [rows * (UNCOUNTED + TURNS)] * 2:
-        message = f"{counts} rows are in the tables"
-        raise RuntimeError(message)
-    sinks = [each["durationMs"]["triggerExecution"] for each in done[UNCOUNTED:]]
-    return median(sinks), median(writes[UNCOUNTED:])
+    spans: list[float] = [each["durationMs"]["triggerExecution"] for each in done[UNCOUNTED:]]
+    return median(spans)
 
 
 @contextmanager
@@ -163,11 +184,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = batches(spark, folder, count)
             print(row(f"{count:,}", *(f"{found[part]:,.0f}" for part in PARTS)), flush=True)
     print()
-    print("\n".join(heads("rows a batch", "sink, ms", "`pennon.spark.write`, ms", "ratio")))
+    print(
+        "\n".join(
+            heads("rows a batch", "sink, ms", "floor, ms", "`pennon.spark.write`, ms", "ratio")
+        )
+    )
     for count in chosen.rows:
         with a_folder() as folder:
-            sink, write = sink_and_write(spark, folder, count)
-            shown = (f"{sink:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
+            sink, floor, write = sinks_and_write(spark, folder, count)
+            shown = (f"{sink:,.0f}", f"{floor:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
             print(row(f"{count:,}", *shown), flush=True)
     spark.stop()
     print()

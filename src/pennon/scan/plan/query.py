@@ -330,7 +330,10 @@ def _shown(options: ScanOptions, stored: Projection) -> pa.Schema:
 def _check(options: ScanOptions, schema: Schema, projection: Projection) -> None:
     """Raise ArgumentError for options that do not go together, or name what is not there."""
     if options.with_deleted and MetaColumn.ROW_ID not in projection.metas:
-        message = "include_deleted_rows needs with_row_id, which tells the deleted rows from others"
+        message = (
+            "include_deleted_rows needs with_row_id, which tells the deleted rows from others, but "
+            "with_row_id is false"
+        )
         raise ArgumentError(message)
     if options.strict_batch_size and options.batch_size_bytes is not None:
         message = "strict_batch_size and batch_size_bytes do not go together"

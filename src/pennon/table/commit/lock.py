@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from pennon.errors import AlreadyExistsError, ConflictError, NotFoundError, UnsupportedError
 from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
@@ -36,11 +36,20 @@ class LockedStore(ForwardingStore):
         if version is None:
             self.inner.put_if_absent(path, data)
             return
-        with self.lock(version):
-            try:
-                self.inner.put_if_absent(path, data)
-            except UnsupportedError:
-                self._put_alone(path, data)
+        try:
+            with self.lock(version):
+                self._put(path, data)
+        except ConflictError as error:
+            if error.message:
+                raise
+            message = f"the commit lock of version {version} raised CommitConflictError: another writer holds it"
+            raise ConflictError(message) from error
+
+    def _put(self, path: str, data: bytes) -> None:
+        try:
+            self.inner.put_if_absent(path, data)
+        except UnsupportedError:
+            self._put_alone(path, data)
 
     def _put_alone(self, path: str, data: bytes) -> None:
         """Write an object unless it exists; a lock keeps other writers out meanwhile."""

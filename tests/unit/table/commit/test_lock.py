@@ -102,3 +102,19 @@ def test_new_commit_lock_replaces_the_old_one() -> None:
     first, second = recorded([]), recorded([])
     assert locked(locked(root, first), second) == LockedStore(root, second)
     assert locked(root, None) is root
+
+
+def test_commit_lock_that_raises_a_conflict_without_text_is_named_in_the_error(
+    tmp_path: Path,
+) -> None:
+    lock = recorded([], CommitConflictError())
+    with pytest.raises(
+        CommitConflictError, match="commit lock of version 1 raised CommitConflictError"
+    ):
+        pennon.write_dataset(TABLE, tmp_path / "t", commit_lock=lock)
+    with pytest.raises(CommitConflictError, match=r"^taken by another job$"):
+        pennon.write_dataset(
+            TABLE,
+            tmp_path / "t",
+            commit_lock=recorded([], CommitConflictError("taken by another job")),
+        )

@@ -219,7 +219,16 @@ def test_statements_of_spark_take_aggregates_of_lance_tables(
     ("text", "reason"),
     [
         ("CREATE VIEW kept AS SELECT * FROM items", "make a TEMPORARY VIEW"),
-        ("CACHE TABLE lake.items", "of which this statement knows nothing"),
+        ("CACHE TABLE lake.items", "CACHE TABLE a AS SELECT"),
+        (
+            "EXECUTE IMMEDIATE 'SELECT max(id) FROM lake.items'",
+            "does not know the Lance table lake.items",
+        ),
+        (
+            "CREATE TEMPORARY FUNCTION f() RETURNS BIGINT RETURN (SELECT max(id) FROM lake.items)",
+            "make a TEMPORARY VIEW",
+        ),
+        ("BEGIN SELECT 1; SELECT count(*) FROM lake.items; END", "run the query by itself"),
         ("ANALYZE TABLE lake.items COMPUTE STATISTICS", "of which this statement knows nothing"),
         (
             "FROM items INSERT INTO lake.items SELECT * INSERT INTO lake.items SELECT *",
@@ -235,6 +244,38 @@ def test_statement_that_mixes_is_refused_by_name_and_reason(
         ask(text)
     assert text[:20] in str(found.value)
     assert ask("SELECT count(*) FROM items") == [(10,)]
+
+
+def test_cached_query_stays_as_the_table_changes(spark: SparkSession, ask: Any) -> None:
+    ask("CACHE TABLE kept AS SELECT id FROM items WHERE id < 4")
+    try:
+        assert spark.catalog.isCached("kept")
+        held = ask("SELECT count(*) FROM kept")
+        ask("DELETE FROM items WHERE id < 3")
+        assert ask("SELECT count(*) FROM kept") == held
+        with pytest.raises(ArgumentError, match="there is a view or table kept already"):
+            ask("CACHE TABLE kept AS SELECT id FROM items")
+        ask("UNCACHE TABLE kept")
+        assert not spark.catalog.isCached("kept")
+    finally:
+        spark.catalog.dropTempView("kept")
+
+
+def test_variable_takes_the_answer_of_a_query(ask: Any) -> None:
+    ask("DECLARE OR REPLACE VARIABLE most BIGINT DEFAULT 0")
+    ask("SET VAR most = (SELECT max(id) FROM items)")
+    assert ask("SELECT most") == ask("SELECT max(id) FROM items")
+    ask("DROP TEMPORARY VARIABLE most")
+
+
+def test_texts_without_lance_tables_are_run_by_spark(ask: Any) -> None:
+    assert ask("EXECUTE IMMEDIATE 'SELECT ?' USING 'it''s'") == [("it's",)]
+    assert ask("BEGIN DECLARE n INT DEFAULT 2; SELECT n + 1; END") == [(3,)]
+    ask(
+        "CREATE TEMPORARY FUNCTION plus_one(x INT) RETURNS INT COMMENT 'it\\'s one more' RETURN x + 1"
+    )
+    assert ask("SELECT plus_one(1)") == [(2,)]
+    ask("DROP TEMPORARY FUNCTION plus_one")
 
 
 def test_script_of_several_statements_needs_many(ask: Any) -> None:

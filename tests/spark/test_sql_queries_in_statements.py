@@ -41,6 +41,11 @@ STATEMENTS = {
     "in FROM": (["SELECT * FROM ({query})"], "{last}"),
     "in WITH": (["WITH q AS ({query}) SELECT * FROM q"], "{last}"),
     "temporary view": (["CREATE OR REPLACE TEMPORARY VIEW seen AS {query}"], "SELECT * FROM seen"),
+    "cached": (["CACHE TABLE kept AS {query}"], "SELECT * FROM kept"),
+    "cached when it is read": (
+        ["CACHE LAZY TABLE kept OPTIONS ('storageLevel' = 'MEMORY_ONLY') AS {query}"],
+        "SELECT * FROM kept",
+    ),
     "into a folder": (
         ["INSERT OVERWRITE DIRECTORY '{home}/out' USING parquet {query}"],
         "SELECT * FROM parquet.`{home}/out`",
@@ -86,7 +91,11 @@ def home(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     made = pennon.spark.attach(spark, str(lake))
     yield tmp_path
     made.detach()
-    for statement in ("DROP TABLE IF EXISTS of_spark", "DROP VIEW IF EXISTS seen"):
+    for statement in (
+        "DROP TABLE IF EXISTS of_spark",
+        "DROP VIEW IF EXISTS seen",
+        "DROP VIEW IF EXISTS kept",
+    ):
         spark.sql(statement)
 
 

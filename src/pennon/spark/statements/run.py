@@ -11,6 +11,7 @@ from pennon.spark.statements import inserts, namespace_statements, shown_stateme
 from pennon.spark.statements import row_statements as rows
 from pennon.spark.statements import table_statements as tables
 from pennon.spark.statements import upkeep_statements as upkeep
+from pennon.spark.statements import view_statements as views
 from pennon.spark.statements.alterations import alter_table
 from pennon.spark.statements.commands import Command, Parse, refused, text_frame
 from pennon.spark.statements.copy_into import copy_into
@@ -35,15 +36,23 @@ STATEMENTS: Final[Mapping[tuple[str, ...], Parse]] = {
     ("REPLACE",): inserts.replace_where,
     ("CREATE", "TABLE"): tables.create_table,
     ("CREATE", "OR", "REPLACE", "TABLE"): tables.create_table,
-    ("CREATE", "VIEW"): tables.create_view,
-    ("CREATE", "TEMPORARY", "VIEW"): tables.create_view,
-    ("CREATE", "TEMP", "VIEW"): tables.create_view,
-    ("CREATE", "GLOBAL", "TEMPORARY", "VIEW"): tables.create_view,
-    ("CREATE", "GLOBAL", "TEMP", "VIEW"): tables.create_view,
-    ("CREATE", "OR", "REPLACE", "VIEW"): tables.create_view,
-    ("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"): tables.create_view,
-    ("CREATE", "OR", "REPLACE", "TEMP", "VIEW"): tables.create_view,
-    ("CREATE", "OR", "REPLACE", "GLOBAL"): tables.create_view,
+    ("CREATE", "VIEW"): views.create_view,
+    ("CREATE", "TEMPORARY", "VIEW"): views.create_view,
+    ("CREATE", "TEMP", "VIEW"): views.create_view,
+    ("CREATE", "GLOBAL", "TEMPORARY", "VIEW"): views.create_view,
+    ("CREATE", "GLOBAL", "TEMP", "VIEW"): views.create_view,
+    ("CREATE", "OR", "REPLACE", "VIEW"): views.create_view,
+    ("CREATE", "OR", "REPLACE", "TEMPORARY", "VIEW"): views.create_view,
+    ("CREATE", "OR", "REPLACE", "TEMP", "VIEW"): views.create_view,
+    ("CREATE", "OR", "REPLACE", "GLOBAL"): views.create_view,
+    ("CACHE",): views.cache_table,
+    ("CREATE", "FUNCTION"): views.keeps_text,
+    ("CREATE", "OR", "REPLACE", "FUNCTION"): views.keeps_text,
+    ("CREATE", "TEMPORARY", "FUNCTION"): views.keeps_text,
+    ("CREATE", "OR", "REPLACE", "TEMPORARY", "FUNCTION"): views.keeps_text,
+    ("DECLARE",): views.keeps_text,
+    ("EXECUTE", "IMMEDIATE"): views.keeps_text,
+    ("BEGIN",): views.keeps_text,
     ("CREATE", "NAMESPACE"): namespace_statements.create_namespace,
     ("CREATE", "SCHEMA"): namespace_statements.create_namespace,
     ("CREATE", "DATABASE"): namespace_statements.create_namespace,
@@ -69,7 +78,7 @@ STATEMENTS: Final[Mapping[tuple[str, ...], Parse]] = {
 """The first words of a statement, and the function that reads it; the longest ones that fit count."""
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 _WITH_QUERIES: Final = frozenset(
-    {"INSERT", "CREATE", "EXPLAIN", "DESCRIBE", "DESC", "REPLACE", "MERGE"}
+    {"INSERT", "CREATE", "EXPLAIN", "DESCRIBE", "DESC", "REPLACE", "MERGE", "SET"}
 )
 """Statements of Spark's own in which queries may stand."""
 _AFTER_WITH: Final = ("INSERT", "MERGE", "UPDATE", "DELETE", "SELECT")

@@ -34,7 +34,7 @@ from pennon.spark.statements.commands import (
     new_rows,
     refused,
 )
-from pennon.spark.statements.queries import prepare_query, run_query
+from pennon.spark.statements.queries import run_query
 from pennon.spark.statements.session import (
     Attached,
     Place,
@@ -360,48 +360,6 @@ def _filled_by_query(
 
 
 # --- views -----------------------------------------------------------------------------------------
-
-
-def create_view(spark: SparkSession, statement: Statement) -> Command | None:
-    """Read ``CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW name [(columns)] AS query``; a view of Spark."""
-    cursor = Cursor(statement)
-    cursor.needs("CREATE")
-    replaces = cursor.takes("OR", "REPLACE")
-    is_global = cursor.takes("GLOBAL")
-    is_temporary = bool(cursor.takes_any("TEMPORARY", "TEMP"))
-    cursor.needs("VIEW")
-    exists_ok = cursor.takes("IF", "NOT", "EXISTS")
-    name = cursor.name()
-    columns = None
-    if cursor.peek() == "(":
-        columns = cursor.names()
-    if cursor.takes("COMMENT"):
-        cursor.text_literal()
-    if not cursor.takes("AS"):
-        return None
-    query = cursor.rest()
-    prepared = prepare_query(spark, Statement.of(query))
-    if not prepared.frames and prepared.answer is None:
-        return None
-    if not is_temporary:
-        raise refused(
-            statement,
-            "Spark keeps the text of a view, and knows no Lance table by name: make a TEMPORARY VIEW",
-        )
-
-    def run() -> DataFrame:
-        rows = prepared.run(spark)
-        rows = rows if columns is None else rows.toDF(*columns)
-        shown = quoted(name.parts[-1])
-        if is_global:
-            made = rows.createOrReplaceGlobalTempView if replaces else rows.createGlobalTempView
-        else:
-            made = rows.createOrReplaceTempView if replaces else rows.createTempView
-        if not (exists_ok and spark.catalog.tableExists(shown)):
-            made(shown)
-        return empty_frame(spark)
-
-    return Command("CREATE VIEW", str(name), "a temporary view of the rows as they are now", run)
 
 
 # --- DROP ------------------------------------------------------------------------------------------

@@ -133,8 +133,13 @@ class Statement:
 
 
 def split_statements(text: str) -> list[Statement]:
-    """Return the statements of a text, which semicolons divide; empty ones are left out."""
+    """Return the statements of a text, which semicolons divide; empty ones are left out.
+
+    A script, ``BEGIN ... END``, is one statement.
+    """
     words = cut_words(text)
+    if words and words[0].upper == "BEGIN":
+        return [Statement(text, words)]
     found: list[Statement] = []
     begin = 0
     for number, word in [*enumerate(words), (len(words), None)]:

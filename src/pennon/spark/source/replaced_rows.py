@@ -13,7 +13,7 @@ well, so that what the condition holds for afterwards are the new rows, and what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -48,9 +48,11 @@ from pennon.spark.source.options import WriteOptions
 from pennon.spark.source.row_write import TablePlan
 from pennon.spark.source.write_task import plan_table_write
 from pennon.spark.types import spark_schema, with_system_columns
+from pennon.table.commit.conflict_check import check_same_table
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
+from pennon.table.versions import find_location, read_manifest_at
 
 FindRows = Callable[[Snapshot], Sequence[Removal]]
 """Deletes the rows of a version that are replaced, here or on executors; nothing is committed."""
@@ -75,6 +77,18 @@ def plan_replacement(options: WriteOptions, schema: StructType) -> TablePlan:
         raise ArgumentError(message)
     plan = plan_table_write(options, schema, WriteMode.APPEND)
     return plan if plan.base is not None else plan_table_write(options, schema, WriteMode.CREATE)
+
+
+def with_fragments(plan: TablePlan, base: Manifest) -> TablePlan:
+    """Return a plan that has travelled with the fragments of its version, ``base``, which is read again.
+
+    Raises IncompatibleConflict if the table was dropped and made anew, NotFoundError if the version was cleaned up.
+    """
+    store = plan.write.task.store
+    location = find_location(store, base.version)
+    read = read_manifest_at(store, location)
+    check_same_table(store, base, location, read)
+    return replace(plan, write=replace(plan.write, base=read))
 
 
 def key_columns(plan: TablePlan, options: WriteOptions) -> list[str]:

@@ -6,7 +6,7 @@ Executors import this and little more: a worker is started anew again and again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -68,6 +68,17 @@ class TablePlan:
         base = self.base
         is_known = self.app is not None and base is not None and self.app.is_in(base.config)
         return int(base.version) if base is not None and is_known else None
+
+    def travelling(self) -> TablePlan:
+        """Return the plan without the fragments and indices of its version, which may be many.
+
+        That is what tasks need, and the commit of new rows.
+        """
+        base = self.base
+        if base is None or self.evolution is not None:
+            return self
+        bare = replace(base, fragments=(), indices=b"")
+        return replace(self, write=replace(self.write, base=bare))
 
     def once(self, commit: Callable[[], int]) -> int:
         """Return the version that ``commit`` makes; the newest one if the application has committed the batch before."""

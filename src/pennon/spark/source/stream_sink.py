@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -119,6 +120,10 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
         self._plan = plan
         self._options = options
         self._keys = keys
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what tasks need: the size does not grow with the table.  Spark makes another writer for the commit."""
+        return {**self.__dict__, "_plan": self._plan.travelling()}
 
     @property
     def _task(self) -> TableWrite:

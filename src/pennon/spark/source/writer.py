@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +33,10 @@ class LanceWriter(ds.DataSourceArrowWriter):
     def __init__(self, plan: TablePlan) -> None:
         """Take the plan, with the version that the driver read in it."""
         self._plan = plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what tasks and the commit need: the size does not grow with the table."""
+        return {**self.__dict__, "_plan": self._plan.travelling()}
 
     @property
     def _task(self) -> TableWrite:

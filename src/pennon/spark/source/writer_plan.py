@@ -22,6 +22,7 @@ from pennon.spark.source.replaced_rows import (
     keys_of,
     plan_replacement,
     understood,
+    with_fragments,
 )
 from pennon.spark.source.row_write import CheckedWrite, TablePlan, accepted, commit_fragments
 from pennon.spark.source.write_task import plan_table_write
@@ -94,7 +95,8 @@ class ReplacingWriter(LanceWriter):
             commit_fragments(self._plan, fragments)
         else:
             found = self._find(fragments)
-            commit_replaced(self._plan, fragments, found, self._condition, self._system)
+            plan = with_fragments(self._plan, self._plan.base)
+            commit_replaced(plan, fragments, found, self._condition, self._system)
 
     def _find(self, fragments: Sequence[Fragment]) -> FindRows:
         if self._keys:

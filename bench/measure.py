@@ -46,7 +46,8 @@ READS: dict[str, Task] = {
     "filtered count": {"do": "count"},
     **TAKES,
 }
-OPERATIONS = ("write", "file size", *READS, "peak memory")
+UNSYNCED = "write, no fsync"
+OPERATIONS = ("write", UNSYNCED, "file size", *READS, "peak memory")
 OLD_OPERATIONS = ("write", "scan", "take 100")
 UNITS = {"file size": "MB", "peak memory": "MB"}
 """Of what is not measured in milliseconds."""
@@ -236,6 +237,9 @@ class Bench:
         if "write" in self.operations or "file size" in self.operations:
             times = self._repeat({**task, "do": "write"}, uris)
             yield Measure(group, "write", times, version)
+        if UNSYNCED in self.operations:
+            plan = {**task, "do": "write", "durability": "none"}
+            yield Measure(group, UNSYNCED, self._repeat(plan, uris), version)
             sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
             yield Measure(group, "file size", sizes, version)
 

@@ -26,6 +26,8 @@ A ratio is the other's median over Pennon's: **above 1 Pennon is faster** (or sm
 - *filter keeps 1 %* filters on a column of random numbers and reads all columns of the rows that pass.
   *filtered count* counts the rows that a filter on the group's own type keeps. Parquet gets
   the same filters through `pyarrow.dataset`.
+- *write* makes the file durable with Pennon, and not with the others; *write, no fsync* does not with Pennon either
+  (`durability="none"`).
 - *take 1* and *take 100* take other random rows each time, 50 and 10 times in a row; *alone* takes them
   once, with cold processor caches. Parquet has no take: the row groups that hold the rows
   are read, each once, and the rows taken from those.

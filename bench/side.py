@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import warnings
@@ -31,6 +32,7 @@ class TableSide(Side):
         table = data.select(task["columns"])
         self.opened = {}
         shutil.rmtree(task["uri"], ignore_errors=True)
+        os.environ["PENNON_DURABILITY"] = task.get("durability", "full")
         return [partial(self.form.write, table, task["uri"], task["version"])]
 
     def prepare_open(self, task: Task) -> Works:

@@ -13,10 +13,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pennon.io import open_store
 from pennon.spark import worker_daemon
 from pennon.spark.placement import keys_of_partitions
-from pennon.spark.run_tasks import run_on_rows, run_tasks
+from pennon.spark.run_tasks import message_of, run_on_rows, run_tasks
 from tests.spark.failing import CountingTask, DyingTask, FailingTask
+from tests.unit.io.power_cut import watched_disk
 
 
 def test_run_tasks_returns_messages_in_task_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -25,6 +27,31 @@ def test_run_tasks_returns_messages_in_task_order(spark: SparkSession, tmp_path:
     assert run_tasks(spark, task, 20) == squares
     assert Path(task.marker).exists()
     assert run_tasks(spark, task, 0) == []
+
+
+class WritingTask:
+    """Writes a file of a table at the level ``commit``, which another process commits."""
+
+    def run(self, uri: str) -> str:
+        """Write the file."""
+        open_store(uri, {"durability": "commit"}).put("data/x.lance", b"rows")
+        return "data/x.lance"
+
+    def to_bytes(self, answer: str) -> bytes:
+        """Return the answer as bytes."""
+        return answer.encode()
+
+    def from_bytes(self, message: bytes) -> str:
+        """Return the answer."""
+        return message.decode()
+
+
+def test_files_of_a_task_are_synced_before_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watched_disk(tmp_path, monkeypatch) as disk:
+        assert message_of(WritingTask(), str(tmp_path / "t.lance")) == b"data/x.lance"
+    assert disk.cuts[-1].lost == {"t.lance/data/x.lance": b"rows"}
 
 
 def test_workers_of_the_worker_daemon_start_with_pennon_loaded(spark: SparkSession) -> None:

@@ -38,6 +38,23 @@ def test_four_tasks_make_four_fragments_and_one_version(spark: SparkSession, uri
     assert table.to_table().column("id").to_pylist() == list(range(40_000))
 
 
+@pytest.mark.parametrize("level", ["commit", "none"])
+def test_write_and_delete_with_storage_option_durability(
+    spark: SparkSession, uri: str, level: str
+) -> None:
+    writer = numbers(spark, 100).write.format("lance").mode("append")
+    writer.option("storage.durability", level).save(uri)
+    table = pennon.spark.LanceTable.forPath(spark, uri, {"durability": level})
+    table.delete("id >= 10")
+    assert ids(uri) == list(range(10))
+
+
+def test_write_with_unknown_durability_names_the_levels(spark: SparkSession, uri: str) -> None:
+    writer = numbers(spark, 100).write.format("lance").mode("append")
+    with pytest.raises(PySparkException, match=r"'some'.*'full', 'commit', 'none'"):
+        writer.option("storage.durability", "some").save(uri)
+
+
 def test_append_adds_and_overwrite_replaces_rows(spark: SparkSession, uri: str) -> None:
     numbers(spark, 10).write.format("lance").mode("append").save(uri)
     numbers(spark, 10).write.format("lance").mode("append").save(uri)

@@ -18,6 +18,7 @@ from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
 from pennon.dataset.write_options import with_statistics
 from pennon.errors import ArgumentError
+from pennon.io.durability import hands_over
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan_compact, task_of
 from pennon.ops.row_counts import completed
@@ -147,6 +148,7 @@ class CompactionTask:
     fragments: list[FragmentMetadata]
     options: CompactOptions = field(repr=False, default_factory=CompactOptions)
 
+    @hands_over
     def execute(self, dataset: DatasetBase) -> RewriteResult:
         """Rewrite the fragments, as they were in the version of the plan; nothing is committed.
 

@@ -32,6 +32,7 @@ from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import NotFoundError
+from pennon.io.durability import hands_over
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
 from pennon.scan.plan.take_plan import TakePlan, plan_take
 from pennon.scan.projection import MetaColumn
@@ -293,6 +294,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         )
         return WriteRequest.of(data, dataset_uri, schema, options).write_one(fragment_id or 0)
 
+    @hands_over
     def delete(self, predicate: Any) -> FragmentMetadata | None:
         """Write a deletion file for the rows for which SQL, or a pyarrow expression, is true.
 
@@ -303,6 +305,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
             return self._metadata_of(ops.remove_rows(snapshot, rows).left)
         return self.metadata
 
+    @hands_over
     def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
         """Write a deletion file for rows by their physical offsets; those deleted before stay so.
 

@@ -10,6 +10,7 @@ from pennon import ops
 from pennon.core.units import FragmentId
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
+from pennon.io.durability import hands_over
 from pennon.schema.lance_schema import LanceSchema
 from pennon.table.fragment import Fragment
 
@@ -55,6 +56,7 @@ class FragmentColumns:
         snapshot = self._ds.snapshot
         return self._run(NewColumns.merged(snapshot, data_obj, left_on, right_on, schema))
 
+    @hands_over
     def update_columns(
         self,
         data_obj: Any,
@@ -89,6 +91,7 @@ class FragmentColumns:
         fragment = ops.adopt_file(dataset.snapshot, filename, FragmentId(fragment_id))
         return FragmentMetadata.from_fragment(fragment)
 
+    @hands_over
     def _run(self, planned: NewColumns) -> tuple[FragmentMetadata, LanceSchema]:
         fragment = planned.run_one(self._number())
         return self._shown(fragment), LanceSchema(planned.plan.schema)

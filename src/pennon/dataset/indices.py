@@ -24,6 +24,7 @@ from pennon.dataset.index_arguments import (
 from pennon.dataset.index_arguments import IndexConfig as IndexConfig
 from pennon.dataset.index_reads import DatasetIndexReads, descriptions
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.io.durability import hands_over, sync_now
 from pennon.table.indices import MEM_WAL
 from pennon.table.indices_wire import parse_indices
 
@@ -82,6 +83,7 @@ class DatasetIndices(DatasetIndexReads):
         if fragment_ids is not None:
             fragments = ops.fragments_of(self._snapshot, fragment_ids)
             ops.build_parts(self._snapshot, column, kind, name, chosen, fragments, index_uuid)
+            sync_now()
             return
         self._turn_to(
             ops.create_index(
@@ -184,6 +186,7 @@ class DatasetIndices(DatasetIndexReads):
         )
         return self
 
+    @hands_over
     def create_index_uncommitted(
         self,
         column: str | Sequence[str],
@@ -250,6 +253,7 @@ class DatasetIndices(DatasetIndexReads):
             build = ops.in_folder(build, index_uuid)
         return _shown(ops.build_index(build))
 
+    @hands_over
     def merge_existing_index_segments(self, segments: Iterable[Index]) -> Index:
         """Make one segment of several, and return its entry; nothing is committed.
 
@@ -260,6 +264,7 @@ class DatasetIndices(DatasetIndexReads):
         """
         return _shown(ops.merge_segments(self._snapshot, _entries(segments)))
 
+    @hands_over
     def merge_index_metadata(
         self,
         index_uuid: str,

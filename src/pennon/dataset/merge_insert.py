@@ -15,6 +15,7 @@ from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_fields import from_update
 from pennon.errors import ArgumentError, printable
+from pennon.io.durability import hands_over
 from pennon.ops.base_paths import Targets
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.merge import (
@@ -267,6 +268,7 @@ class MergeInsertBuilder:
         counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its own
         return _result(counts)
 
+    @hands_over
     def execute_uncommitted(
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:

@@ -46,7 +46,8 @@ def dataset(
 
     ``uri``: a path or URI.  ``version``: a version's number, or a tag's name; the newest by default.  ``asof``: a
     time (naive: local), to open the newest version made at or before it.  ``storage_options``:
-    credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
+    credentials, endpoints and the like, and ``durability`` of changes to a local table, ``full``, ``commit`` or
+    ``none`` (`pennon.io.durability`).  ``default_scan_options``: arguments of `scanner` that
     apply where a call gives none.  ``session``: the memory of other datasets, to be shared; the
     ``*_cache_size_bytes`` bound that of a new one.  ``trusted_bases``: places outside of the table
     that it may name files in, as a shallow clone does, or have links to.  Without the list, those that this
@@ -154,6 +155,8 @@ def write_dataset(
     ``0.1`` (in row groups of ``max_rows_per_group``), ``2.0``, ``2.1`` or ``2.2``; where it is not
     given, the table's version, and for a new table 2.1, or 2.2 if 2.1 cannot hold a type.
     ``schema`` is used where the data has none.
+
+    ``storage_options``: as of `dataset`; ``durability`` counts for this write.
 
     ``rows_per_zone``: files of version 2.0 get a zone map of each column of plain values, the bounds
     of so many rows each, by which filters of Pennon skip rows.  Off by default: no release of pylance

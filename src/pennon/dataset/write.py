@@ -16,6 +16,7 @@ from pennon.dataset.write_options import WriteOptions as WriteOptions
 from pennon.dataset.write_options import with_statistics
 from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
+from pennon.io.durability import hands_over
 from pennon.io.store import Store
 from pennon.ops.base_paths import into_bases, with_base_paths
 from pennon.ops.source import as_reader, check_metadata
@@ -105,6 +106,7 @@ class WriteRequest:
         policy = CommitPolicy(naming=naming, stable_row_ids=options.enable_stable_row_ids)
         return commit_write(self.plan, self._write(), options.properties, policy)
 
+    @hands_over
     def write_uncommitted(self, *, as_transaction: bool) -> Any:
         """Write the data files, and return FragmentMetadata or the Transaction to commit."""
         fragments = self._write()
@@ -112,6 +114,7 @@ class WriteRequest:
             return from_table_transaction(transaction_of(self.plan, fragments))
         return [FragmentMetadata.from_fragment(fragment) for fragment in fragments]
 
+    @hands_over
     def write_one(self, fragment_id: int) -> FragmentMetadata:
         """Write all data as one fragment of that id.  Raises NoDataError if there is nothing."""
         if not self.plan.task.schema.fields:

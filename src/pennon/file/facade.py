@@ -29,6 +29,7 @@ from pennon.file.container.write_limits import (
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
+from pennon.io.durability import hands_over
 from pennon.io.store import Opens, Writes
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import default_version
@@ -292,6 +293,7 @@ class LanceFileWriter:
             for part in parts:
                 writer.write(part)
 
+    @hands_over
     def close(self) -> int | None:
         """Finish the file and return its number of rows; None if it was closed before.
 

@@ -7,6 +7,9 @@ never stands at the final name of another; what a crash leaves is a ``.tmp_...``
 ignore and clean-up removes.  Where a folder was made on the way, the one above it is synced on another
 thread meanwhile: syncs of one disk wait for the same journal, so several at once take as long as one.
 Files that get their names in one folder at the same moment share its sync.
+
+That is the level ``full``.  `pennon.io.durability` has the others: which files wait for a commit, and which
+are not synced at all.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from pennon.core.telemetry import requests_a
 from pennon.core.thread_pools import in_forked_child, pool
 from pennon.core.units import KIB, MIB
 from pennon.errors import Breadcrumb, StoreError
+from pennon.io.durability import SyncRule, Unsynced, sync_later, sync_path
 from pennon.io.oserrors import os_errors
 from pennon.io.writer_base import Ending
 
@@ -43,17 +47,6 @@ def write_all(fd: int, data: memoryview) -> None:
             message = "the system wrote no byte"
             raise OSError(message)
         data = data[written:]
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in ``folder`` durable; Windows, which opens no folders, does so by itself."""
-    if os.name == "nt":
-        return
-    fd = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class FolderSync:
@@ -88,7 +81,7 @@ class FolderSync:
                     return
                 del _waiting[self._folder]
             try:
-                sync_folder(self._folder)
+                sync_path(self._folder)
             except BaseException as error:  # noqa: BLE001 - all who wait for it are told
                 self._done.set_exception(error)
             else:
@@ -116,15 +109,15 @@ _begin_anew()
 in_forked_child(_begin_anew)
 
 
-def sync_file(fd: int, above: Iterable[FolderSync]) -> None:
-    """Make a file's bytes durable, and the folders above it that were made for it."""
+def sync_file(fd: int, others: Iterable[FolderSync | Unsynced]) -> None:
+    """Make a file's bytes durable, and what was begun to sync beside it."""
     os.fsync(fd)
-    for sync in above:
+    for sync in others:
         sync.end()
 
 
-def ensure_folder(folder: str) -> list[FolderSync]:
-    """Create ``folder`` and those above it that are missing; return what makes them durable.
+def ensure_folder(folder: str) -> list[str]:
+    """Create ``folder`` and those above it that are missing; return the folders that have new names.
 
     Others may make the same folders at the same time, and need not have synced them yet.
     """
@@ -135,11 +128,11 @@ def ensure_folder(folder: str) -> list[FolderSync]:
     except FileNotFoundError:
         above = os.path.dirname(folder)
         return [*ensure_folder(above), _make_below(above, folder)]
-    return [FolderSync.begin(os.path.dirname(folder))]
+    return [os.path.dirname(folder)]
 
 
-def _make_below(above: str, folder: str) -> FolderSync:
-    """Create a folder, if it is not there by now, in one that is."""
+def _make_below(above: str, folder: str) -> str:
+    """Create a folder, if it is not there by now, in one that is, which is returned."""
     try:
         os.mkdir(folder)
     except FileExistsError:
@@ -149,7 +142,7 @@ def _make_below(above: str, folder: str) -> FolderSync:
             message = f"no folder can be made in {above}"
             raise PermissionError(errno.EACCES, message) from error
         raise
-    return FolderSync.begin(above)
+    return above
 
 
 def temporary_name(final: str) -> str:
@@ -161,16 +154,31 @@ def temporary_name(final: str) -> str:
     return os.path.join(folder, f".tmp_{name[:40]}_{uuid.uuid4().hex}")
 
 
-def open_temporary(temporary: str) -> tuple[int, list[FolderSync]]:
+def open_temporary(temporary: str, rule: SyncRule) -> tuple[int, list[FolderSync]]:
     """Create an empty file; returns its descriptor, and what `sync_file` has to wait for."""
     try:
         return os.open(temporary, _NEW_FILE, 0o666), []
     except FileNotFoundError:
         above = ensure_folder(os.path.dirname(temporary))
-        return os.open(temporary, _NEW_FILE, 0o666), above
+    if rule.waits:
+        sync_later(rule.root, above)
+    syncs = [FolderSync.begin(folder) for folder in above] if rule.syncs else []
+    return os.open(temporary, _NEW_FILE, 0o666), syncs
 
 
-def link_new(temporary: str, final: str) -> None:
+def write_temporary(temporary: str, data: bytes, rule: SyncRule) -> None:
+    """Write a new file whole, and make it durable with all that has waited for it."""
+    needed = rule.needed()
+    fd, above = open_temporary(temporary, rule)
+    try:
+        write_all(fd, memoryview(data))
+        if rule.syncs:
+            sync_file(fd, [*above, *needed])
+    finally:
+        os.close(fd)
+
+
+def link_new(temporary: str, final: str, rule: SyncRule) -> None:
     """Give ``temporary`` the name ``final`` unless it is taken, and take its old name away.
 
     Raises FileExistsError if it is taken.  A network file system may lose the answer to a link that
@@ -181,7 +189,8 @@ def link_new(temporary: str, final: str) -> None:
     except FileExistsError:
         if os.stat(temporary).st_nlink != 2:  # the temporary and the final name
             raise
-    sync_folder(os.path.dirname(final))
+    if rule.syncs:
+        sync_path(os.path.dirname(final))
 
 
 def discard(temporary: str) -> None:
@@ -199,9 +208,10 @@ class DurableWriter(Ending):
 
     _fd = -1
 
-    def __init__(self, final: str, path: str) -> None:
+    def __init__(self, final: str, path: str, rule: SyncRule | None = None) -> None:
         self._final = final
         self._path = path
+        self._rule = SyncRule() if rule is None else rule
         self._pending = bytearray()
         self._size = 0
         self._process = os.getpid()
@@ -210,7 +220,7 @@ class DurableWriter(Ending):
         self._temporary = temporary_name(final)
         with os_errors("create", path):
             try:
-                self._fd, self._above = open_temporary(self._temporary)
+                self._fd, self._above = open_temporary(self._temporary, self._rule)
             except BaseException:
                 discard(self._temporary)
                 raise
@@ -226,7 +236,7 @@ class DurableWriter(Ending):
             self._flush()
             write_all(self._fd, view)
             self._unsynced += len(view)
-            if self._unsynced > _SYNC_BYTES:
+            if self._unsynced > _SYNC_BYTES and self._rule.is_kept:
                 self._sync_meanwhile()
 
     def tell(self) -> int:
@@ -276,16 +286,23 @@ class DurableWriter(Ending):
 
     def _replace(self) -> None:
         """Take the place of another file, which is there until ours is durable."""
-        sync_file(self._fd, self._above)
+        if self._rule.is_kept:
+            sync_file(self._fd, [*self._above, *self._rule.needed()])
         self._close_fd()
         os.replace(self._temporary, self._final)
-        sync_folder(os.path.dirname(self._final))
+        if self._rule.is_kept:
+            sync_path(os.path.dirname(self._final))
 
     def _name_anew(self) -> None:
         """Give the file its name, and make both durable at once: until now the name was not published."""
+        folder = os.path.dirname(self._final)
+        needed = self._rule.needed() if self._rule.syncs else []
         os.replace(self._temporary, self._final)
         self._temporary = self._final  # which is what to remove if that fails
-        sync_file(self._fd, [*self._above, FolderSync.begin(os.path.dirname(self._final))])
+        if self._rule.syncs:
+            sync_file(self._fd, [*self._above, FolderSync.begin(folder), *needed])
+        elif self._rule.waits:
+            sync_later(self._rule.root, [self._final, folder])
         self._close_fd()
 
     def _flush(self) -> None:

@@ -1,7 +1,7 @@
 """The local file system.
 
 Reads are memory maps.  Writes and commits are durable: see `pennon.io.durable` for the order of
-steps.  The commit primitive is ``link``, which the system grants to exactly one of all that ask for
+steps, and `pennon.io.durability` for who can do without.  The commit primitive is ``link``, which the system grants to exactly one of all that ask for
 a name, and which never replaces a file.
 """
 
@@ -22,15 +22,13 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.mapping import Mapping, map_files
 from pennon.core.telemetry import requests_a
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError, UnsupportedError
+from pennon.io.durability import Durability, SyncRule, sync_now, sync_path
 from pennon.io.durable import (
     DurableWriter,
     discard,
     link_new,
-    open_temporary,
-    sync_file,
-    sync_folder,
     temporary_name,
-    write_all,
+    write_temporary,
 )
 from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
@@ -47,12 +45,13 @@ class LocalStore:
 
     Links below it are followed to read, as those of data managers are, whose files lie in a cache:
     anywhere, or only to what lies below the ``folders``, where such are given (`pennon.io.fenced`).  To
-    write and to delete, none is followed out of the root.
+    write and to delete, none is followed out of the root.  ``durability``: when files are synced.
     """
 
     root: str
     uri: str
     folders: tuple[str, ...] | None = None
+    durability: Durability = Durability.FULL
     _real_root: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -163,7 +162,8 @@ class LocalStore:
 
     def open_writer(self, path: str) -> DurableWriter:
         """Start a new file, which gets its name when it is closed."""
-        return DurableWriter(self._target(path), path)
+        rule = self.durability.rule(self._real_root, path)
+        return DurableWriter(self._target(path), path, rule)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a small file whole, replacing what was there."""
@@ -177,11 +177,12 @@ class LocalStore:
         Raises FormatError if what has the name is no file, and will never be one.
         """
         final = self._target(path)
+        rule = SyncRule(self.durability, self._real_root)
         with os_errors("create", path):
             temporary = temporary_name(final)
             try:
-                _write_temporary(temporary, data)
-                link_new(temporary, final)
+                write_temporary(temporary, data, rule)
+                link_new(temporary, final, rule)
             except FileExistsError:
                 _check_is_file(final, path)
                 raise
@@ -214,14 +215,16 @@ class LocalStore:
         with os_errors("rename", folder):
             if os.path.lexists(target):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_folder)
+            sync_now()
             try:
                 os.rename(source, target)
             except OSError as error:
                 if error.errno in {errno.ENOTEMPTY, errno.ENOTDIR}:
                     raise FileExistsError(error.errno, error.strerror, new_folder) from error
                 raise
-            for changed in {os.path.dirname(source), os.path.dirname(target)}:
-                sync_folder(changed)
+            if self.durability is not Durability.NONE:
+                for changed in {os.path.dirname(source), os.path.dirname(target)}:
+                    sync_path(changed)
 
     def _listed(self, folder: str) -> str:
         """Return where a folder that is listed lies."""
@@ -354,16 +357,6 @@ def _files(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 yield from _files(entry.path, path)
             elif entry.is_file():
                 yield path, entry
-
-
-def _write_temporary(temporary: str, data: bytes) -> None:
-    """Write ``data`` durably to a new file."""
-    fd, above = open_temporary(temporary)
-    try:
-        write_all(fd, memoryview(data))
-        sync_file(fd, above)
-    finally:
-        os.close(fd)
 
 
 def _no_links(path: str) -> UnsupportedError:

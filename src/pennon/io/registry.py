@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TypeAlias
 
+from pennon.io.durability import Durability
 from pennon.io.local import LocalStore
 from pennon.io.memory import MemoryStore
 from pennon.io.paths import TRUSTED_BASES, parse_uri
@@ -45,9 +46,10 @@ def open_store(
     pylance; its ``uri`` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
     ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes;
     ``hf://`` through huggingface_hub (`pennon.io.hub`); and ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).  ``trusted``: the only places that links
-    in a local folder may lead to, as `pennon.io.trust` says; the environment's list counts, too.
+    in a local folder may lead to, as `pennon.io.trust` says; the environment's list counts, too.  The option
+    ``durability`` counts for local folders (`pennon.io.durability`).
 
-    Raises ArgumentError for an unknown scheme.  An unknown option gives a warning on first use.
+    Raises ArgumentError for an unknown scheme or durability.  An unknown option gives a warning on first use.
     """
     store = _open(os.fspath(uri), storage_options or {})
     if trusted is None and TRUSTED_BASES not in os.environ:
@@ -63,7 +65,7 @@ def _open(uri: str, storage_options: Mapping[str, str]) -> Store:
         return opener(uri, storage_options)
     location = parse_uri(uri)
     if location.scheme == "file":
-        return LocalStore(location.path, uri)
+        return LocalStore(location.path, uri, durability=Durability.chosen(storage_options))
     if location.scheme == "memory":
         return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
     if location.scheme == "hf":

@@ -19,7 +19,10 @@ from pennon.io.retry_reads import Patience
 
 _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(
-    {"expires_at_millis", "use_opendal", "dynamodb_endpoint", "download_retry_count"}
+    {
+        *("expires_at_millis", "use_opendal", "dynamodb_endpoint", "download_retry_count"),
+        "durability",  # of local folders
+    }
 )
 _COMMON = (
     *("endpoint", "region", "allow_http", "timeout", "connect_timeout", "skip_signature"),

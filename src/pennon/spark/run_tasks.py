@@ -26,6 +26,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from pennon.io.durability import sync_now
 from pennon.spark.inference import planned
 from pennon.spark.placement import placed_by_id
 from pennon.spark.telemetry import measured_task
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 W_contra = TypeVar("W_contra", contravariant=True)
+W = TypeVar("W")
 R = TypeVar("R")
 Block: TypeAlias = tuple[int, bytes]
 """Rows as bytes, with a number that says where they belong."""
@@ -61,6 +63,13 @@ class Task(Protocol[W_contra, R]):
         """Return the answer in bytes; raises FormatError."""
 
 
+def message_of(task: Task[W, Any], work: W) -> bytes:
+    """Do work, and return the answer as bytes; the files that it names are synced, if they ever are."""
+    message = task.to_bytes(task.run(work))
+    sync_now()
+    return message
+
+
 class SplitTask(Protocol):
     """Work of a number that becomes blocks; it pickles."""
 
@@ -79,7 +88,7 @@ class RunNumbers:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 with measured_task(type(self.task).__name__):
-                    message = self.task.to_bytes(self.task.run(number))
+                    message = message_of(self.task, number)
                 yield message_batch(number, message)
 
 
@@ -110,7 +119,7 @@ class RunRows:
         if names is not None:
             batches = (batch.rename_columns(list(names)) for batch in batches)
         with measured_task(type(self.task).__name__):
-            message = self.task.to_bytes(self.task.run(batches))
+            message = message_of(self.task, batches)
         yield message_batch(0, message)
 
 
@@ -123,7 +132,7 @@ class RunGatheredBlocks:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do what is to be done with the blocks of a partition."""
         with measured_task(type(self.task).__name__):
-            message = self.task.to_bytes(self.task.run(_blocks(batches)))
+            message = message_of(self.task, _blocks(batches))
         yield message_batch(0, message)
 
 

@@ -135,7 +135,8 @@ class BasedStore(ForwardingStore):
         trust = self.trust.within(root.uri)
         store = open_store(without_manifest_store(uri), trust.options or _options_of(root))
         if isinstance(store, LocalStore):
-            store = replace(store, folders=trust.folders())
+            level = store.durability.without_commit
+            store = replace(store, folders=trust.folders(), durability=level)
         place = store.real_root if isinstance(store, LocalStore) else uri
         if trust.covers(place) or (trust.places is None and is_next_to(uri, root.uri)):
             return store

@@ -117,7 +117,7 @@ def test_folder_sync_in_progress_is_not_shared(
         began.set()
         assert may_end.wait(timeout=60)
 
-    monkeypatch.setattr("pennon.io.durable.sync_folder", sync)
+    monkeypatch.setattr("pennon.io.durable.sync_path", sync)
     monkeypatch.setattr("pennon.io.durable.pool", BusyPool)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(FolderSync.begin(folder).end)

@@ -20,6 +20,7 @@ from typing import Final
 
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError
+from pennon.io.durability import sync_now
 from pennon.io.store import Store
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.scan.snapshot import Snapshot
@@ -54,6 +55,7 @@ class Notes:
     def note(self, old: Fragment, new: Fragment) -> None:
         """Note a fragment that has its new file."""
         if self.store is not None:
+            sync_now()  # a note that outlives its file would be believed
             self.store.put(self.name(old), serialize_fragment_bytes(new))
 
     def find(self, snapshot: Snapshot) -> dict[FragmentId, Fragment]:

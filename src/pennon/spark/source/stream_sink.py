@@ -24,6 +24,7 @@ from pennon.io import open_store
 from pennon.ops.compact.levels import compact_level
 from pennon.ops.write import WriteMode
 from pennon.spark.pyspark_classes import check_release, ds
+from pennon.spark.run_tasks import message_of
 from pennon.spark.source.options import (
     STREAM_READ_KEYS,
     WriteOptions,
@@ -133,7 +134,7 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
         """Write the rows of one task (on an executor)."""
         context = TaskContext.get()
         query = None if context is None else context.getLocalProperty(QUERY)
-        return BatchWritten(self._task.to_bytes(self._task.run(iterator)), query)
+        return BatchWritten(message_of(self._task, iterator), query)
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None], batchId: int) -> None:
         """Make one version of what all tasks wrote, unless the batch was committed before (on the driver)."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from pennon.spark.pyspark_classes import ds
-from pennon.spark.run_tasks import Task
+from pennon.spark.run_tasks import Task, message_of
 from pennon.spark.source.row_write import TablePlan, TableWrite, commit_fragments
 
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task (on an executor)."""
-        return FragmentsWritten(self._task.to_bytes(self._task.run(iterator)))
+        return FragmentsWritten(message_of(self._task, iterator))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""

@@ -11,6 +11,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
 from pennon.scan.predicate import Predicate
 from pennon.spark.pyspark_classes import ds
+from pennon.spark.run_tasks import message_of
 from pennon.spark.source.conditions import system_columns_named
 from pennon.spark.source.options import WriteOptions
 from pennon.spark.source.replaced_rows import (
@@ -82,7 +83,7 @@ class ReplacingWriter(LanceWriter):
         if self._rows is None:
             return super().write(iterator)
         task = CheckedWrite(self._task, self._rows)
-        return FragmentsWritten(task.to_bytes(task.run(iterator)))
+        return FragmentsWritten(message_of(task, iterator))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Find what goes, and make one version of it (on the driver)."""

@@ -15,7 +15,9 @@ from pennon.encoding.kernels.picked cimport (
     BAD_CODES, BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS,
     OTHER_VALUES, Picked, Symbols, Vector, append, pick_values
 )
-from pennon.encoding.kernels.streams cimport BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels
+from pennon.encoding.kernels.streams cimport (
+    BITS, BYTES, INLINE, NOTHING, PACKED, RUNS, STRINGS, ZEROS, Stream, all_levels
+)
 from pennon.encoding.kernels.chunk_lookup cimport ChunkTable
 from pennon.errors import FormatError
 
@@ -403,7 +405,9 @@ cdef object _read_recipe(recipe, Recipe* how):
             raise ValueError("no whole bytes")
         if how.kind[i] == STRINGS and how.bits[i] not in (32, 64):
             raise ValueError("no such offsets")
-        if not (NOTHING if i < 2 else BYTES) <= how.kind[i] <= STRINGS:
+        if how.kind[i] == RUNS and how.width[i] not in (1, 2, 4):
+            raise ValueError("no such run lengths")
+        if not (NOTHING if i < 2 else BYTES) <= how.kind[i] <= (ZEROS if i < 2 else STRINGS):
             raise ValueError("no such kind")
         if i < 2 and how.kind[i] and (how.bits[i] != 16 or how.kind[i] in (BITS, STRINGS)):
             raise ValueError("levels are numbers of 16 bits")

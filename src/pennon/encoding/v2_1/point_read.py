@@ -1,7 +1,7 @@
 """A few rows of mini-block pages: one request and one kernel call for all pages of a column.
 
 Most pages are made of a few encodings: plain and bit-packed numbers, byte strings, FSST, and plain
-fixed-size lists.  For those a page has a recipe, by which the kernel picks rows without unpacking the
+fixed-size lists; levels are packed numbers or runs.  For those a page has a recipe, by which the kernel picks rows without unpacking the
 rest; the others are decoded chunk by chunk (`pennon.encoding.v2_1.codecs`).
 
 A page of which rows were read before is known: where its chunks lie, which rows they hold, and its
@@ -36,15 +36,16 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.dictionary import are_like, can_join_dictionary, join_dictionaries
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
-from pennon.encoding.v2_1.page import Levels, PageValues
+from pennon.encoding.v2_1.page import LEVEL_BITS, NO_BITS, Levels, PageValues
 from pennon.errors import FormatError
 
 _PAGE_BYTES: Final = 256
 _CODE_BYTES: Final = 2560
 """What a recipe takes in memory."""
 
-_NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
+_NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS, _RUNS, _ZEROS = range(8)
 _WORDS: Final = (8, 16, 32, 64)
+_LENGTH_BITS: Final = (8, 16, 32)
 _WORD_BYTES: Final = 8
 _RECIPES: Final = 3
 """Pages of one column are mostly encoded in few ways; to look for more would cost what it saves."""
@@ -145,8 +146,18 @@ def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:
 def _levels_code(encoding: e.Encoding | None) -> Code | None:
     if encoding is None:
         return _NOTHING, 0, 0
-    code = _numbers_code(encoding)
-    return code if code is not None and code[1] == 16 else None
+    if encoding == NO_BITS:
+        return _ZEROS, LEVEL_BITS, 0
+    code = _runs_code(encoding) if isinstance(encoding, e.Rle) else _numbers_code(encoding)
+    return code if code is not None and code[1] == LEVEL_BITS else None
+
+
+def _runs_code(encoding: e.Rle) -> Code | None:
+    """Return the code of runs in one buffer, None if the kernel does not have it."""
+    values, lengths = _numbers_code(encoding.values), _numbers_code(encoding.run_lengths)
+    if values is None or lengths is None or not values[0] == lengths[0] == _BYTES:
+        return None
+    return (_RUNS, values[1], lengths[1] // 8) if lengths[1] in _LENGTH_BITS else None
 
 
 def _numbers_code(encoding: e.Encoding) -> Code | None:

@@ -42,6 +42,48 @@ cdef inline bint find_runs(
     )
 
 
+cdef inline bint hold(const Runs* runs, int length_width, int64_t count) noexcept nogil:
+    """Tell whether the runs have ``count`` values."""
+    cdef int64_t run, held = 0
+    if length_width == 1:  # many at once
+        for run in range(runs.count):
+            held += runs.lengths[run]
+    else:
+        for run in range(runs.count):
+            held += <int64_t>number_at(runs.lengths + run * length_width, length_width)
+    return held >= count
+
+
+cdef struct Place:
+    # A place in runs of levels.
+    const Runs* runs
+    int length_width
+    int64_t run    # the one at hand; -1: none yet
+    int64_t left   # how many of its levels are still to come
+    uint16_t level
+
+
+cdef inline void go_to_level(Place* at) noexcept nogil:
+    """Go to a run that has levels left; one of those behind does, or this one."""
+    while at.left == 0:
+        at.run += 1
+        at.left = <int64_t>number_at(at.runs.lengths + at.run * at.length_width, at.length_width)
+        memcpy(&at.level, at.runs.values + 2 * at.run, 2)
+
+
+cdef inline void copy_levels(Place at, int64_t count, uint16_t* target) noexcept nogil:
+    """Write the next ``count`` levels, which the runs have."""
+    cdef int64_t size, i
+    while count:
+        go_to_level(&at)
+        size = min(at.left, count)
+        for i in range(size):
+            target[i] = at.level
+        target += size
+        count -= size
+        at.left -= size
+
+
 cdef inline bint expand(
     const Runs* runs, int length_width, RunWord* target, int64_t count
 ) noexcept nogil:

@@ -41,6 +41,13 @@ class Levels:
     layers: Layers
 
 
+def visible_levels(levels: Levels) -> slice | npt.NDArray[np.bool_]:
+    """Return which levels have a value."""
+    if levels.definition is None or levels.rep is None:
+        return slice(None)
+    return levels.definition <= max_visible(levels.layers)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PageValues:
     """The values of some rows of a page; NULLs are in the levels, not in the values.

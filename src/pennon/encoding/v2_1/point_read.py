@@ -36,7 +36,7 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.dictionary import are_like, can_join_dictionary, join_dictionaries
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
-from pennon.encoding.v2_1.page import LEVEL_BITS, NO_BITS, Levels, PageValues
+from pennon.encoding.v2_1.page import LEVEL_BITS, NO_BITS, Levels, PageValues, visible_levels
 from pennon.errors import FormatError
 
 _PAGE_BYTES: Final = 256
@@ -392,11 +392,9 @@ class PickedChunks:
         dictionaries = [page.dictionary for page in self.pages]
         if len(dictionaries) == 1 or dictionaries[0] is None:
             return PageValues(block, dictionaries[0], levels)
-        visible = _visible(levels)
-        ends = self._ends_of_pages(levels, visible)
-        nulls = None if levels.definition is None else levels.definition[visible] != 0
         known = [each for each in dictionaries if each is not None]
-        return PageValues(*join_dictionaries(block, known, ends, nulls), levels)
+        ends = self._ends_of_pages(levels)
+        return join_dictionaries(PageValues(block, None, levels), known, ends)
 
     def _room(self, value_bytes: int | None) -> Bytes | None:
         """Return room for the values, if it is known how much they take.
@@ -411,7 +409,7 @@ class PickedChunks:
             raise FormatError(message)
         return allocate(size, np.uint8)
 
-    def _ends_of_pages(self, levels: Levels, visible: slice | npt.NDArray[np.bool_]) -> Int64Array:
+    def _ends_of_pages(self, levels: Levels) -> Int64Array:
         """Return behind which value that of each page is the last."""
         before = np.concatenate([_ZERO, np.cumsum(self.rows.ends - self.rows.starts)])
         ends = before[self.rows.cuts[1:]]  # of the rows
@@ -425,17 +423,10 @@ class PickedChunks:
             raise FormatError(message)
         values = np.zeros(len(levels.rep) + 1, np.int64)
         is_value = np.zeros(len(levels.rep), np.int64)
-        is_value[visible] = 1
+        is_value[visible_levels(levels)] = 1
         np.cumsum(is_value, out=values[1:])
         found: Int64Array = values[firsts[ends]]
         return found
-
-
-def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
-    """Return which levels have a value."""
-    if levels.definition is None or levels.rep is None:
-        return slice(None)
-    return levels.definition <= max_visible(levels.layers)
 
 
 def are_alike(pages: Sequence[PickedPage]) -> bool:

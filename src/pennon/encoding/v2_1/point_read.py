@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead

@@ -148,7 +148,7 @@ def test_lists_of_2_2_are_read_by_both(name: str, tmp_path: Path) -> None:
 
 def test_lists_of_2_2_by_pylance_have_levels_of_each_kind(tmp_path: Path) -> None:
     """If pylance encodes the shapes above in other ways in a later release, they need other sizes."""
-    found = set()
+    found: set[object] = set()
     for name in ("random sizes, dictionary", "long", "long, none empty", "lists in structs"):
         table = pa.table({"c": SHAPES[name](np.random.default_rng(len(name)))})
         lance.write_dataset(table, str(tmp_path / name), data_storage_version="2.2")

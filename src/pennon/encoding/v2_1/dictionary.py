@@ -133,6 +133,11 @@ def kind_of_items(encoding: e.Encoding) -> int | None:
     return None
 
 
+def is_of_numbers(encoding: e.Encoding) -> bool:
+    """Return whether the items of a dictionary are numbers that `join_dictionaries` takes."""
+    return kind_of_items(encoding) not in (None, _STRINGS)
+
+
 def can_join_dictionary(dictionary: Block | None) -> bool:
     """Return whether `join_dictionaries` takes a dictionary, or there is none."""
     if dictionary is None or isinstance(dictionary, VariableBlock):

@@ -80,7 +80,7 @@ class Leaf:
 
     @property
     def _is_dictionary(self) -> bool:
-        return pa.types.is_dictionary(self.types[-1])
+        return bool(pa.types.is_dictionary(self.types[-1]))
 
 
 def known_pages(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:

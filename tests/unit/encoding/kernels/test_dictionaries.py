@@ -14,14 +14,13 @@ def test_look_up_equals_the_twin(bits: int, index_bits: int) -> None:
     random = np.random.default_rng(bits + index_bits)
     items = [random.integers(0, 1 << (bits - 1), n).astype(f"u{bits // 8}") for n in (5, 0, 200, 1)]
     counts = [30, 0, 100, 4]
-    pairs = zip(items, counts, strict=True)
-    parts = [random.integers(0, max(len(each), 1), count) for each, count in pairs]
+    parts = [random.integers(0, n, count) for n, count in zip((5, 1, 200, 1), counts, strict=True)]
     indices = np.concatenate(parts).astype(f"u{index_bits // 8}")
     ends = np.cumsum(counts)
     found = np.ones(len(indices), items[0].dtype)
     assert look_up(items, ends, indices, found) == 0
-    pairs = zip(items, parts, strict=True)
-    assert found.tolist() == [int(each[i]) for each, part in pairs for i in part]
+    named = [each[part] for each, part in zip(items, parts, strict=True) if len(part)]
+    assert found.tolist() == np.concatenate(named).tolist()
     indices[[0, 33]] = 5, 200
     assert look_up(items, ends, indices, found) == 2
     assert (found[0], found[33]) == (0, 0)

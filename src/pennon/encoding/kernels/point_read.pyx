@@ -4,6 +4,7 @@
 Nothing is unpacked that is not wanted, but for the levels of lists, which say where rows begin.
 """
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
@@ -22,6 +23,7 @@ from pennon.errors import FormatError
 
 cdef enum:
     MOST_LEVELS = 65536
+    COPIED = 65536  # from so many bytes on, a copy costs more than an owner of the memory
 
 FAULTS = {
     BAD_HEADER: "the buffers of a chunk leave it",
@@ -34,12 +36,34 @@ FAULTS = {
 }
 
 
-cdef object _array(const Vector* v, dtype):
-    array = np.empty(v.size, np.uint8)
-    cdef uint8_t[::1] out = array
-    if v.size:
-        memcpy(&out[0], v.data, v.size)
-    return array.view(dtype)
+cdef class _Owned:
+    # Memory that a vector gave away.
+    cdef uint8_t* data
+    cdef int64_t size
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)
+
+    def __dealloc__(self):
+        free(self.data)
+
+
+cdef object _array(Vector* v, dtype):
+    """Return what a vector holds: few bytes are copied, others are taken from it."""
+    cdef uint8_t[::1] out
+    cdef void* shrunk
+    cdef _Owned owned
+    if v.size < COPIED:
+        array = np.empty(v.size, np.uint8)
+        out = array
+        if v.size:
+            memcpy(&out[0], v.data, v.size)
+        return array.view(dtype)
+    owned = _Owned.__new__(_Owned)
+    shrunk = realloc(v.data, <size_t>v.size)
+    owned.data, owned.size = v.data if shrunk == NULL else <uint8_t*>shrunk, v.size
+    v.data, v.size, v.room = NULL, 0, 0
+    return np.frombuffer(owned, dtype)
 
 
 # --- all pages ------------------------------------------------------------------------------------

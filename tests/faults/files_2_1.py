@@ -140,6 +140,11 @@ SINCE_2_2: Final[dict[str, Column]] = {
         {},
         pa.list_(pa.int64()),
     ),
+    "lists-of-lists-in-runs": (
+        [[list(range(i * 7, i * 7 + 60 + i % 40))] * (1 + i % 3) for i in range(FEW)],
+        {},
+        pa.list_(pa.list_(pa.int64())),
+    ),
     "mixed-rows": (
         _holes([{"a": i, "b": f"s{i}" * (i % 3), "c": b"x" * (i % 50)} for i in range(FEW)]),
         {"packed": "true"},

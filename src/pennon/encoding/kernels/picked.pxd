@@ -1,11 +1,13 @@
 # cython: language_level=3
 """Values picked out of chunks, one after the other, in memory that grows."""
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
-from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at, values_in_block
+from pennon.encoding.kernels.streams cimport (
+    BITS, BYTES, RUNS, STRINGS, ZEROS, Stream, levels_of_runs, load, value_at, values_in_block
+)
 
 cdef enum:
     ESCAPE = 255  # the FSST code before a byte that stands for itself
@@ -149,7 +151,7 @@ cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* ou
 
 
 cdef inline int append_numbers(Stream* s, int64_t first, int64_t last, Vector* out) noexcept nogil:
-    """Append the numbers [first, last) of a chunk, which has so many: BYTES, INLINE or PACKED."""
+    """Append the numbers [first, last) of a chunk, which has so many; levels may be RUNS or ZEROS."""
     cdef int64_t end, width = s.bits // 8
     cdef uint64_t number = 0
     if s.kind == BYTES:
@@ -158,6 +160,15 @@ cdef inline int append_numbers(Stream* s, int64_t first, int64_t last, Vector* o
         return FINE if append(out, s.data + first * width, (last - first) * width) else NO_ROOM
     if not reserve(out, width * (last - first)):
         return NO_ROOM
+    if s.kind == ZEROS:
+        memset(out.data + out.size, 0, width * (last - first))
+        out.size += width * (last - first)
+        return FINE
+    if s.kind == RUNS:
+        if not levels_of_runs(s, first, last, <uint16_t*>(out.data + out.size)):
+            return BAD_VALUES
+        out.size += width * (last - first)
+        return FINE
     while first < last:
         end = min(last, (first // 1024 + 1) * 1024)
         if end - first >= MANY:

@@ -25,7 +25,7 @@ class PickCode:
         values; whether sizes of value buffers have 4 bytes; the level that begins a row (0 without
         lists); the highest definition level with a value.  Kinds: 0 nothing, 1 whole bytes, 2 bits,
         3 packed with the width in front of each block, 4 packed to ``width``, 5 byte strings with
-        offsets of so many bits.  With ``symbols`` and their ``lengths`` (256 of each; 0: no symbol)
+        offsets of so many bits; of levels also 6 runs with lengths of ``width`` bytes, 7 nothing but 0.  With ``symbols`` and their ``lengths`` (256 of each; 0: no symbol)
         the strings are FSST codes.
 
         Raises ValueError if there is no such kind, FormatError if a symbol is too long.

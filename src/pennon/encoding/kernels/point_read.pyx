@@ -4,24 +4,26 @@
 Nothing is unpacked that is not wanted, but for the levels of lists, which say where rows begin.
 """
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pennon.encoding.kernels.chunk_rows cimport Page, Recipe, find_streams, flat_rows
+from pennon.encoding.kernels.chunk_lookup cimport ChunkTable
+from pennon.encoding.kernels.chunk_rows cimport Page, Recipe, flat_rows
+from pennon.encoding.kernels.list_rows cimport list_rows
 from pennon.encoding.kernels.picked cimport (
     BAD_CODES, BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS,
-    OTHER_VALUES, Picked, Symbols, Vector, append, pick_values
+    OTHER_VALUES, Picked, Symbols, Vector
 )
-from pennon.encoding.kernels.streams cimport BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels
-from pennon.encoding.kernels.chunk_lookup cimport ChunkTable
+from pennon.encoding.kernels.streams cimport BITS, BYTES, INLINE, NOTHING, PACKED, RUNS, STRINGS, ZEROS
 from pennon.errors import FormatError
 
 cdef enum:
     MOST_LEVELS = 65536
-    STRIDE = 64  # levels that are counted before one is looked at
+    COPIED = 65536  # from so many bytes on, a copy costs more than an owner of the memory
 
 FAULTS = {
     BAD_HEADER: "the buffers of a chunk leave it",
@@ -34,183 +36,34 @@ FAULTS = {
 }
 
 
-cdef object _array(const Vector* v, dtype):
-    array = np.empty(v.size, np.uint8)
-    cdef uint8_t[::1] out = array
-    if v.size:
-        memcpy(&out[0], v.data, v.size)
-    return array.view(dtype)
+cdef class _Owned:
+    # Memory that a vector gave away.
+    cdef uint8_t* data
+    cdef int64_t size
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)
+
+    def __dealloc__(self):
+        free(self.data)
 
 
-# --- rows of lists --------------------------------------------------------------------------------
-
-
-cdef struct Chunk:
-    Stream[3] streams
-    int64_t levels
-    const uint16_t* rep
-    const uint16_t* definition  # NULL: all are 0
-
-
-cdef struct Cursor:
-    int64_t level
-    int64_t row    # the one that begins next, at this level or behind it
-    int64_t value  # how many there are in front of this level
-
-
-cdef struct Walk:
-    # How far the rows of a page are.
-    Py_ssize_t wanted  # the range at hand
-    bint inside        # whether it has begun; then chunks in front of this one had the rest of it
-    int64_t row
-
-
-cdef int _unpack_levels(
-    const Recipe* recipe, const Page* page, Py_ssize_t i, uint16_t* rep, uint16_t* defs, Chunk* chunk
-) noexcept nogil:
-    """Find the buffers of a chunk, and unpack its levels to ``rep`` and ``defs``."""
-    cdef int64_t number = page.chunks[i]
-    cdef int fault = find_streams(
-        recipe, page.data + (page.positions[i] - page.origin),
-        page.offsets[number + 1] - page.offsets[number],
-        page.first_values[number + 1] - page.first_values[number], &chunk.levels, chunk.streams,
-    )
-    if fault:
-        return fault
-    chunk.rep, chunk.definition = rep, defs if recipe.kind[1] else NULL
-    if not all_levels(&chunk.streams[0], rep):
-        return BAD_LEVELS
-    if recipe.kind[1] and not all_levels(&chunk.streams[1], defs):
-        return BAD_LEVELS
-    return FINE
-
-
-cdef int _end_range(const Page* page, Walk* walk) noexcept nogil:
-    """End a range that reached to the end of a chunk, behind which none is looked at."""
-    if walk.inside:
-        if walk.row != page.ends[walk.wanted]:
-            return OTHER_ENDS
-        walk.wanted += 1
-        walk.inside = False
-    return FINE
-
-
-cdef int _enter_chunk(const Page* page, Py_ssize_t i, Walk* walk) noexcept nogil:
-    """Go on from the chunk in front of this one, or begin anew if there are others between them."""
-    cdef int64_t number = page.chunks[i]
-    cdef int fault = FINE
-    if i == 0 or number != page.chunks[i - 1] + 1:
-        fault = _end_range(page, walk)
-        walk.row = page.first_rows[number]
-    elif walk.row != page.first_rows[number]:
-        fault = OTHER_ROWS
-    return fault
-
-
-cdef int64_t _next_start(const Page* page, Walk* walk) noexcept nogil:
-    """Return where the next range that has rows begins; farther than any row if there is none."""
-    while walk.wanted < page.ranges and page.ends[walk.wanted] == page.starts[walk.wanted]:
-        walk.wanted += 1
-    return page.starts[walk.wanted] if walk.wanted < page.ranges else <int64_t>1 << 62
-
-
-cdef void _seek(
-    const Chunk* chunk, int top, int visible_to, int64_t target, Cursor* at
-) noexcept nogil:
-    """Go to the level at which row ``target`` begins, or behind the last level."""
-    cdef int64_t level = at.level, row = at.row, value = at.value, levels = chunk.levels
-    cdef const uint16_t* rep = chunk.rep
-    cdef const uint16_t* definition = chunk.definition
-    cdef int i, tops, values
-    while levels - level >= STRIDE:  # as long as the row cannot begin in the next few
-        tops = 0
-        for i in range(STRIDE):
-            tops += rep[level + i] == top
-        if row + tops > target:
-            break
-        values = STRIDE
-        if definition != NULL:
-            values = 0
-            for i in range(STRIDE):
-                values += definition[level + i] <= visible_to
-        row += tops
-        value += values
-        level += STRIDE
-    while level < levels:
-        if rep[level] == top:
-            if row == target:
-                break
-            row += 1
-        if definition == NULL or definition[level] <= visible_to:
-            value += 1
-        level += 1
-    at.level, at.row, at.value = level, row, value
-
-
-cdef int _take(
-    Chunk* chunk, const Cursor* first, const Cursor* last, Picked* out
-) noexcept nogil:
-    """Append the levels and values between two places of a chunk."""
-    cdef int64_t size = 2 * (last.level - first.level)
-    if size:
-        if not append(&out.rep, chunk.rep + first.level, size):
-            return NO_ROOM
-        if chunk.definition != NULL:
-            if not append(&out.definition, chunk.definition + first.level, size):
-                return NO_ROOM
-    return pick_values(&chunk.streams[2], first.value, last.value, out)
-
-
-cdef int _take_rows(
-    const Recipe* recipe, const Page* page, int64_t number, Chunk* chunk, Walk* walk, Picked* out
-) noexcept nogil:
-    """Append what a chunk has of the ranges; the last of them may go on in the next chunk."""
-    cdef Cursor at, first
-    cdef int fault
-    at.level, at.row, at.value = 0, walk.row, 0
-    first = at
-    while True:
-        if not walk.inside:
-            _seek(chunk, recipe.top, recipe.visible_to, _next_start(page, walk), &at)
-            if at.level == chunk.levels:
-                break
-            first, walk.inside = at, True
-        _seek(chunk, recipe.top, recipe.visible_to, page.ends[walk.wanted], &at)
-        fault = _take(chunk, &first, &at, out)
-        if fault:
-            return fault
-        if at.level == chunk.levels:
-            break
-        walk.wanted += 1
-        walk.inside = False
-    walk.row = at.row
-    if at.row != page.first_rows[number + 1]:
-        return OTHER_ROWS
-    return FINE if at.value == chunk.streams[2].count else OTHER_VALUES
-
-
-cdef int _lists(
-    const Recipe* recipe, const Page* page, uint16_t* rep, uint16_t* defs, Picked* out
-) noexcept nogil:
-    """Rows of lists; ``rep`` and ``defs`` have room for the levels of a chunk."""
-    cdef Chunk chunk
-    cdef Walk walk
-    cdef Py_ssize_t i
-    cdef int fault
-    walk.wanted, walk.inside, walk.row = 0, False, 0
-    for i in range(page.touched):
-        fault = _unpack_levels(recipe, page, i, rep, defs, &chunk)
-        if not fault:
-            fault = _enter_chunk(page, i, &walk)
-        if not fault:
-            fault = _take_rows(recipe, page, page.chunks[i], &chunk, &walk, out)
-        if fault:
-            return fault
-    fault = _end_range(page, &walk)
-    if fault:
-        return fault
-    _next_start(page, &walk)
-    return FINE if walk.wanted == page.ranges else OTHER_ENDS
+cdef object _array(Vector* v, dtype):
+    """Return what a vector holds: few bytes are copied, others are taken from it."""
+    cdef uint8_t[::1] out
+    cdef void* shrunk
+    cdef _Owned owned
+    if v.size < COPIED:
+        array = np.empty(v.size, np.uint8)
+        out = array
+        if v.size:
+            memcpy(&out[0], v.data, v.size)
+        return array.view(dtype)
+    owned = _Owned.__new__(_Owned)
+    shrunk = realloc(v.data, <size_t>v.size)
+    owned.data, owned.size = v.data if shrunk == NULL else <uint8_t*>shrunk, v.size
+    v.data, v.size, v.room = NULL, 0, 0
+    return np.frombuffer(owned, dtype)
 
 
 # --- all pages ------------------------------------------------------------------------------------
@@ -370,7 +223,7 @@ cdef int _pick_all(
         if jobs[number].how.top == 0:
             fault = flat_rows(jobs[number].how, &jobs[number].page, out)
         else:
-            fault = _lists(
+            fault = list_rows(
                 jobs[number].how, &jobs[number].page, scratch, scratch + MOST_LEVELS + 1024, out
             )
         if fault:
@@ -403,7 +256,9 @@ cdef object _read_recipe(recipe, Recipe* how):
             raise ValueError("no whole bytes")
         if how.kind[i] == STRINGS and how.bits[i] not in (32, 64):
             raise ValueError("no such offsets")
-        if not (NOTHING if i < 2 else BYTES) <= how.kind[i] <= STRINGS:
+        if how.kind[i] == RUNS and how.width[i] not in (1, 2, 4):
+            raise ValueError("no such run lengths")
+        if not (NOTHING if i < 2 else BYTES) <= how.kind[i] <= (ZEROS if i < 2 else STRINGS):
             raise ValueError("no such kind")
         if i < 2 and how.kind[i] and (how.bits[i] != 16 or how.kind[i] in (BITS, STRINGS)):
             raise ValueError("levels are numbers of 16 bits")

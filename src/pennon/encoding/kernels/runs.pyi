@@ -27,6 +27,12 @@ def expand_runs(
     their data, values and lengths differ in number, or make too few values.
     """
 
+def split_runs(data: Bytes, starts: Int64Array, sizes: Int64Array) -> Int64Array:
+    """Return the bytes that values take in each chunk of runs in one buffer, which begins with that number.
+
+    Chunk i is ``data[starts[i] : starts[i] + sizes[i]]``.  Raises FormatError if it is shorter than its values.
+    """
+
 def join_streams(
     data: Bytes,
     starts: Int64Array,

@@ -2,9 +2,11 @@
 """Run lengths and byte streams, all chunks of a page at once.  See runs.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+
+import numpy as np
 
 from pennon.encoding.kernels.numbers cimport number_at
+from pennon.encoding.kernels.run_lengths cimport HEADER, Runs, expand
 from pennon.errors import FormatError
 
 ctypedef fused Word:
@@ -12,27 +14,6 @@ ctypedef fused Word:
     uint16_t
     uint32_t
     uint64_t
-
-
-cdef bint _expand(
-    const uint8_t* values, const uint8_t* lengths, int64_t runs, int width,
-    Word* target, int64_t count,
-) noexcept nogil:
-    """Write ``count`` values; tell whether the runs hold as many."""
-    cdef int64_t run, size, i
-    cdef Word value
-    for run in range(runs):
-        size = <int64_t>number_at(lengths + run * width, width)
-        if size > count:
-            size = count
-        memcpy(&value, values + run * sizeof(Word), sizeof(Word))
-        for i in range(size):
-            target[i] = value
-        target += size
-        count -= size
-        if count == 0:
-            return True
-    return count == 0
 
 
 def expand_runs(
@@ -44,7 +25,8 @@ def expand_runs(
 ):
     """See runs.pyi."""
     cdef Py_ssize_t chunk, chunks = counts.shape[0], bad = -1
-    cdef int64_t runs, room = target.shape[0], at = 0
+    cdef int64_t room = target.shape[0], at = 0
+    cdef Runs runs
     cdef int64_t end = value_data.shape[0], length_end = length_data.shape[0]
     cdef Py_ssize_t width = sizeof(Word)
     if not (
@@ -56,20 +38,21 @@ def expand_runs(
         for chunk in range(chunks):
             if counts[chunk] == 0:
                 continue
-            runs = length_sizes[chunk] // length_width
+            runs.count = length_sizes[chunk] // length_width
             if (
                 counts[chunk] < 0 or counts[chunk] > room - at
                 or value_starts[chunk] < 0 or length_starts[chunk] < 0
                 or value_sizes[chunk] > end - value_starts[chunk]
                 or length_sizes[chunk] > length_end - length_starts[chunk]
-                or value_sizes[chunk] < 0 or runs < 1
-                or runs * length_width != length_sizes[chunk]
-                or runs * width != value_sizes[chunk]
-                or not _expand(
-                    &value_data[0] + value_starts[chunk], &length_data[0] + length_starts[chunk], runs,
-                    length_width, &target[0] + at, counts[chunk],
-                )
+                or value_sizes[chunk] < 0 or runs.count < 1
+                or runs.count * length_width != length_sizes[chunk]
+                or runs.count * width != value_sizes[chunk]
             ):
+                bad = chunk
+                break
+            runs.values = &value_data[0] + value_starts[chunk]
+            runs.lengths = &length_data[0] + length_starts[chunk]
+            if not expand(&runs, length_width, &target[0] + at, counts[chunk]):
                 bad = chunk
                 break
             at += counts[chunk]
@@ -77,6 +60,34 @@ def expand_runs(
         raise FormatError(f"the runs of chunk {bad} do not make its {counts[bad]} values")
     if at != room:
         raise ValueError("the chunks do not fill the target")
+
+
+def split_runs(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] sizes
+):
+    """See runs.pyi."""
+    cdef Py_ssize_t chunk, chunks = starts.shape[0], bad = -1
+    cdef uint64_t size
+    found = np.empty(chunks, np.int64)
+    cdef int64_t[::1] value_sizes = found
+    if sizes.shape[0] != chunks:
+        raise ValueError("tables of chunks differ in length")
+    with nogil:
+        for chunk in range(chunks):
+            if (
+                sizes[chunk] < HEADER or starts[chunk] < 0
+                or sizes[chunk] > data.shape[0] - starts[chunk]
+            ):
+                bad = chunk
+                break
+            size = number_at(&data[0] + starts[chunk], HEADER)
+            if size > <uint64_t>(sizes[chunk] - HEADER):
+                bad = chunk
+                break
+            value_sizes[chunk] = <int64_t>size
+    if bad >= 0:
+        raise FormatError("run lengths take values beyond the end of their buffer")
+    return found
 
 
 cdef void _join_eight(const uint8_t* source, int64_t count, uint8_t* out) noexcept nogil:

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pennon.encoding.kernels.numbers cimport number_at
+from pennon.encoding.kernels.run_lengths cimport Runs, expand, find_runs
 
 cdef enum:
     # Kinds of encodings; pennon.encoding.v2_1.point_read has the same.
@@ -18,6 +19,9 @@ cdef enum:
     INLINE = 3
     PACKED = 4
     STRINGS = 5
+    # Only of levels, numbers of 16 bits:
+    RUNS = 6
+    ZEROS = 7
 
 
 cdef struct Stream:
@@ -33,6 +37,8 @@ cdef struct Stream:
     int64_t words
     int64_t behind
     int block_width
+    # RUNS: `block` is the run that was looked at last, `behind` how many levels are in front of it.
+    Runs runs
 
 
 cdef inline int _order(int group) noexcept nogil:
@@ -196,9 +202,44 @@ cdef inline bint values_in_block(Stream* s, int64_t first, int64_t last, uint8_t
     return True
 
 
+cdef inline bint levels_of_runs(Stream* s, int64_t first, int64_t last, uint16_t* out) noexcept nogil:
+    """RUNS: get the levels [first, last); tell whether they are there.
+
+    Runs are only found by going past those in front, so ranges best rise.
+    """
+    cdef int64_t size, end, i
+    cdef uint16_t level
+    if s.block < 0 and not find_runs(s.data, s.size, 2, s.width, &s.runs):
+        return False
+    if s.block < 0 or first < s.behind:
+        s.block = s.behind = 0
+    while s.block < s.runs.count:
+        size = <int64_t>number_at(s.runs.lengths + s.block * s.width, s.width)
+        if s.behind + size > first:
+            memcpy(&level, s.runs.values + 2 * s.block, 2)
+            end = min(s.behind + size, last)
+            for i in range(end - first):
+                out[i] = level
+            out += end - first
+            first = end
+            if first == last:
+                return True
+        s.behind += size
+        s.block += 1
+    return first == last
+
+
 cdef inline bint all_levels(Stream* s, uint16_t* levels) noexcept nogil:
     """Unpack all levels of a chunk."""
     cdef int64_t first
+    if s.kind == RUNS:
+        return (
+            find_runs(s.data, s.size, 2, s.width, &s.runs)
+            and expand(&s.runs, s.width, levels, s.count)
+        )
+    if s.kind == ZEROS:
+        memset(levels, 0, 2 * s.count)
+        return True
     if s.kind == BYTES:
         if s.count > s.size // 2:
             return False

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import allocate
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
+from pennon.encoding.kernels.dictionaries import look_up
+from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.concat_pages import join_strings
+from pennon.encoding.v2_1.page import PageValues, visible_levels
 from pennon.errors import FormatError
 
 _WIDTHS: Final = (8, 16, 32, 64)
+_STRINGS: Final = 0
+"""The kind of items that have no width."""
+
+Nulls: TypeAlias = Callable[[], "npt.NDArray[np.bool_] | None"]
+"""Finds out which values are NULL; None if none is."""
 
 
 def decode_dictionary(
@@ -41,16 +50,24 @@ def decode_dictionary(
 
 
 def join_dictionaries(
-    values: Block,
-    dictionaries: Sequence[Block],
-    ends: Int64Array,
-    nulls: npt.NDArray[np.bool_] | None,
-) -> tuple[Block, Block | None]:
+    page: PageValues, dictionaries: Sequence[Block], ends: Int64Array
+) -> PageValues:
     """Return values of several pages, each with a dictionary, as if there were one or none.
 
-    Those of page i are the indices up to ``ends[i]``; where ``nulls`` are, they may be anything.  Numbers are looked up
+    Those of page i are the indices up to ``ends[i]``; under NULLs they may be anything.  Numbers are looked up
     and have no dictionary any more, strings have one of all items.  Raises FormatError if an index names no item.
     """
+    levels = page.levels
+
+    def nulls() -> npt.NDArray[np.bool_] | None:
+        return None if levels.definition is None else levels.definition[visible_levels(levels)] != 0
+
+    return PageValues(*_joined(page.values, dictionaries, ends, nulls), levels)
+
+
+def _joined(
+    values: Block, dictionaries: Sequence[Block], ends: Int64Array, nulls: Nulls
+) -> tuple[Block, Block | None]:
     indices = _indices(values)
     if isinstance(dictionaries[0], VariableBlock):
         whole = join_strings(dictionaries)
@@ -72,14 +89,15 @@ def _checked(
     indices: np.ndarray,
     counts: Sequence[int],
     ends: Int64Array,
-    nulls: npt.NDArray[np.bool_] | None,
+    nulls: Nulls,
 ) -> np.ndarray:
     """Return indices into dictionaries of so many items; those under NULLs that name none are 0."""
     most = np.repeat(counts, np.diff(ends, prepend=0))
     outside = indices >= most
     if not outside.any():
         return indices
-    named = outside if nulls is None else outside & ~nulls
+    are_null = nulls()
+    named = outside if are_null is None else outside & ~are_null
     if named.any():
         message = (
             f"dictionary index {indices[named][0]}, where the greatest can be {most[named][0] - 1}"
@@ -92,19 +110,32 @@ def _look_up(
     indices: np.ndarray,
     items: Sequence[npt.NDArray[np.unsignedinteger[Any]]],
     ends: Int64Array,
-    nulls: npt.NDArray[np.bool_] | None,
+    nulls: Nulls,
 ) -> FixedWidthBlock:
     """Return the items that indices of several pages name, each in the dictionary of its page."""
-    indices = _checked(indices, [len(each) for each in items], ends, nulls)
-    found = np.zeros(len(indices), items[0].dtype)
-    start = 0
-    for each, end in zip(items, ends.tolist(), strict=True):
-        if len(each):
-            np.take(
-                each, indices[start:end], out=found[start:end], mode="clip"
-            )  # others need a buffer
-        start = end
+    found = allocate(len(indices), items[0].dtype)
+    if look_up(list(items), ends, indices, found):
+        _checked(indices, [len(each) for each in items], ends, nulls)
     return FixedWidthBlock(len(found), 8 * found.itemsize, pa.py_buffer(found))
+
+
+def kind_of_items(encoding: e.Encoding) -> int | None:
+    """Return what the items of dictionaries that are joined have in common: their bits, or that they are strings.
+
+    None for items that `join_dictionaries` does not take.
+    """
+    if isinstance(encoding, e.General):
+        return kind_of_items(encoding.values)
+    if isinstance(encoding, e.Variable):
+        return _STRINGS
+    if isinstance(encoding, e.Flat | e.InlineBitpacking | e.OutOfLineBitpacking):
+        return encoding.bits_per_value if encoding.bits_per_value in _WIDTHS else None
+    return None
+
+
+def is_of_numbers(encoding: e.Encoding) -> bool:
+    """Return whether the items of a dictionary are numbers that `join_dictionaries` takes."""
+    return kind_of_items(encoding) not in (None, _STRINGS)
 
 
 def can_join_dictionary(dictionary: Block | None) -> bool:

@@ -12,6 +12,7 @@ between rows, so a row may go on in the next chunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
-from pennon.encoding.block import Block
+from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.chunks import put_together
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.row_positions import place_rows
@@ -31,8 +32,10 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
+from pennon.encoding.v2_1.dictionary import is_of_numbers
 from pennon.encoding.v2_1.dictionary_items import EncodedItems
 from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding
 from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import (
     EncodedPage,
@@ -94,10 +97,12 @@ def read_known(pages: Sequence[ToKnow], codecs: Codecs) -> Steps[list[KnownPage]
         wanted = [_index_requests(*pages[at][:2]) for at in missing]
         answers = iter((yield [request for requests in wanted for request in requests]))
         recipes = Recipes()
-        for at, requests in zip(missing, wanted, strict=True):
+        parts = [[as_bytes(next(answers)) for _ in requests] for requests in wanted]
+        of_pages = [(pages[at][0], each) for at, each in zip(missing, parts, strict=True)]
+        dictionaries = _dictionaries(of_pages, codecs)
+        for at, mine, dictionary in zip(missing, parts, dictionaries, strict=True):
             layout, page, slot = pages[at]
-            parts = [as_bytes(next(answers)) for _ in requests]
-            known = found[at] = _known(layout, page, parts, codecs, recipes)
+            known = found[at] = _known(layout, page, mine, dictionary, recipes)
             slot.put(known)
     return cast("list[KnownPage]", found)
 
@@ -136,7 +141,8 @@ def _read_known(
     if guess is not None:
         ahead = _Ahead(answers.pop(), guess.position, guess == data)
     parts = [as_bytes(answer) for answer in answers]
-    return _known(layout, page, parts, codecs, Recipes()), ahead
+    (dictionary,) = _dictionaries([(layout, parts)], codecs)
+    return _known(layout, page, parts, dictionary, Recipes()), ahead
 
 
 def _index_requests(layout: MiniBlock, page: PageBuffers) -> list[ByteRequest]:
@@ -149,13 +155,54 @@ def _index_requests(layout: MiniBlock, page: PageBuffers) -> list[ByteRequest]:
     return requests
 
 
+def _dictionaries(
+    pages: Sequence[tuple[MiniBlock, list[Bytes]]], codecs: Codecs
+) -> list[Block | None]:
+    """Return the dictionaries of pages, of the answers to `_index_requests`; None for pages without one.
+
+    Numbers that are encoded alike are decoded in one call.
+    """
+    found: list[Block | None] = []
+    for encoding, group in groupby(pages, key=lambda page: page[0].dictionary):
+        members = list(group)
+        if encoding is None:
+            found += [None] * len(members)
+        elif len(members) > 1 and is_of_numbers(encoding):
+            counts = [_dictionary_items(layout) for layout, _ in members]
+            found += _decode_numbers(encoding, counts, [parts[1] for _, parts in members], codecs)
+        else:
+            found += [decode_items(layout, parts[1], codecs) for layout, parts in members]
+    return found
+
+
+def _decode_numbers(
+    encoding: Encoding, counts: list[int], data: list[Bytes], codecs: Codecs
+) -> list[Block]:
+    """Return the items of several dictionaries, parts of one buffer."""
+    sizes = np.array([len(each) for each in data], np.int64)
+    together = ChunkBuffers(np.concatenate(data), np.cumsum(sizes) - sizes, sizes)
+    chunks = Chunks((together,), np.array(counts, np.int64))
+    whole = codecs.decode_blocks(encoding, chunks, Rows.between(0, chunks.values))
+    if not isinstance(whole, FixedWidthBlock) or whole.bits_per_value % 8:
+        message = f"a dictionary of {type(whole).__name__}"
+        raise FormatError(message)
+    width, firsts = whole.bits_per_value // 8, chunks.first_values.tolist()
+    return [
+        FixedWidthBlock(count, whole.bits_per_value, whole.data.slice(first * width, count * width))
+        for first, count in zip(firsts[:-1], counts, strict=True)
+    ]
+
+
 def _known(
-    layout: MiniBlock, page: PageBuffers, parts: list[Bytes], codecs: Codecs, recipes: Recipes
+    layout: MiniBlock,
+    page: PageBuffers,
+    parts: list[Bytes],
+    dictionary: Block | None,
+    recipes: Recipes,
 ) -> KnownPage:
-    """Return what is known of a page, of the answers to `_index_requests`."""
+    """Return what is known of a page, of the answers to `_index_requests` and its dictionary."""
     data = data_of(page)
-    row_index = parts.pop() if max_repetition(layout.layers) else None
-    dictionary = None if layout.dictionary is None else decode_items(layout, parts[1], codecs)
+    row_index = parts[-1] if max_repetition(layout.layers) else None
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
     return KnownPage(index, index.table(data.position), recipes.of(layout))
 
@@ -167,15 +214,20 @@ def data_of(page: PageBuffers) -> ByteRange:
 
 def decode_items(layout: MiniBlock, data: Bytes, codecs: Codecs) -> Block:
     """Return the items of a page's dictionary, in memory of its own: it outlives what was read along with it."""
-    count = layout.num_dictionary_items
-    if count >= 1 << 32:
-        message = f"a dictionary of {count} items"
-        raise FormatError(message)
+    count = _dictionary_items(layout)
     if layout.dictionary is None:
         message = "a page without a dictionary"
         raise FormatError(message)
     whole = Chunks.whole(data.copy(), count)
     return codecs.decode_blocks(layout.dictionary, whole, Rows.between(0, count))
+
+
+def _dictionary_items(layout: MiniBlock) -> int:
+    """Return how many items the dictionary of a page has.  Raises FormatError if it cannot have as many."""
+    if layout.num_dictionary_items >= 1 << 32:
+        message = f"a dictionary of {layout.num_dictionary_items} items"
+        raise FormatError(message)
+    return layout.num_dictionary_items
 
 
 # --- decoding -------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ from pennon.errors import FormatError
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
 LEVEL_BITS: Final = 16
-_NO_BITS: Final = OutOfLineBitpacking(LEVEL_BITS, Flat(0))
+NO_BITS: Final = OutOfLineBitpacking(LEVEL_BITS, Flat(0))
+"""The encoding of levels that are all 0 (ledger F-462)."""
 NO_LEVELS: Final[LevelArray] = np.empty(0, np.uint16)
 """What stands for levels that a page has not, where a kernel wants an array."""
 
@@ -38,6 +39,13 @@ class Levels:
     rep: LevelArray | None
     definition: LevelArray | None
     layers: Layers
+
+
+def visible_levels(levels: Levels) -> slice | npt.NDArray[np.bool_]:
+    """Return which levels have a value."""
+    if levels.definition is None or levels.rep is None:
+        return slice(None)
+    return levels.definition <= max_visible(levels.layers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +63,10 @@ class PageValues:
 def decode_levels(encoding: Encoding, chunks: Chunks, codecs: Codecs) -> LevelArray:
     """Return the levels of all chunks.
 
-    Those that are all 0 may be packed to no bits (ledger F-462).  Raises FormatError if they are no 16 bit
+    Those that are all 0 may be packed to no bits.  Raises FormatError if they are no 16 bit
     numbers, TooLargeError for more than a few bytes may stand for.
     """
-    if encoding == _NO_BITS:
+    if encoding == NO_BITS:
         chunks.check_expanded()
         return np.zeros(chunks.values, "<u2")
     block = codecs.decode_blocks(encoding, chunks, Rows.between(0, chunks.values))

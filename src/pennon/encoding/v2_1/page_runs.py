@@ -4,7 +4,8 @@ pylance cuts columns of lists into pages of some 100 KB, and a page costs as man
 is ten times as large.  If neighbours are encoded alike, nothing tells the chunks of one from those of
 the next: their chunk indices are joined, their bytes laid side by side, and every kernel runs once.
 
-Pages with dictionaries, and those whose strings have symbol tables of their own, stay alone.
+Indices into the dictionaries of several pages are looked up at once; pages whose strings have symbol tables of their
+own stay alone.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import join_indices
 from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.dictionary import are_like, join_dictionaries, kind_of_items
 from pennon.encoding.v2_1.layouts import Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
 from pennon.encoding.v2_1.page import PageValues
+from pennon.errors import FormatError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,12 @@ class WholePage:
 
 def kinship(layout: Layout) -> Hashable:
     """Return what neighbours that are decoded together have in common; None if this one cannot be."""
-    if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
+    if not isinstance(layout, MiniBlock):
         return None
-    return layout.kin
+    if layout.dictionary is None:
+        return layout.kin
+    kind = kind_of_items(layout.dictionary)
+    return None if kind is None else (layout.kin, kind)
 
 
 def read_neighbours(pages: Sequence[WholePage]) -> Steps[PageValues]:
@@ -55,7 +61,17 @@ def read_neighbours(pages: Sequence[WholePage]) -> Steps[PageValues]:
     indices = [page.index for page in known]
     firsts = [0, *ends[:-1].tolist()]
     places = [index.offsets[:-1] + first for index, first in zip(indices, firsts, strict=True)]
-    return decode_all(pages[0].layout, join_indices(indices), data, np.concatenate(places), CODECS)
+    values = decode_all(
+        pages[0].layout, join_indices(indices), data, np.concatenate(places), CODECS
+    )
+    dictionaries = [index.dictionary for index in indices if index.dictionary is not None]
+    if not dictionaries:
+        return values
+    if not are_like(dictionaries):
+        message = "dictionaries of other items than their pages say"
+        raise FormatError(message)
+    ends_of_values = np.cumsum([int(index.first_values[-1]) for index in indices], dtype=np.int64)
+    return join_dictionaries(values, dictionaries, ends_of_values)
 
 
 def _gathered(request: Gather) -> Steps[Bytes]:

@@ -1,7 +1,7 @@
 """A few rows of mini-block pages: one request and one kernel call for all pages of a column.
 
 Most pages are made of a few encodings: plain and bit-packed numbers, byte strings, FSST, and plain
-fixed-size lists.  For those a page has a recipe, by which the kernel picks rows without unpacking the
+fixed-size lists; levels are packed numbers or runs.  For those a page has a recipe, by which the kernel picks rows without unpacking the
 rest; the others are decoded chunk by chunk (`pennon.encoding.v2_1.codecs`).
 
 A page of which rows were read before is known: where its chunks lie, which rows they hold, and its
@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
@@ -36,15 +35,16 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.dictionary import are_like, can_join_dictionary, join_dictionaries
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
-from pennon.encoding.v2_1.page import Levels, PageValues
+from pennon.encoding.v2_1.page import LEVEL_BITS, NO_BITS, Levels, PageValues, visible_levels
 from pennon.errors import FormatError
 
 _PAGE_BYTES: Final = 256
 _CODE_BYTES: Final = 2560
 """What a recipe takes in memory."""
 
-_NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
+_NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS, _RUNS, _ZEROS = range(8)
 _WORDS: Final = (8, 16, 32, 64)
+_LENGTH_BITS: Final = (8, 16, 32)
 _WORD_BYTES: Final = 8
 _RECIPES: Final = 3
 """Pages of one column are mostly encoded in few ways; to look for more would cost what it saves."""
@@ -145,8 +145,18 @@ def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:
 def _levels_code(encoding: e.Encoding | None) -> Code | None:
     if encoding is None:
         return _NOTHING, 0, 0
-    code = _numbers_code(encoding)
-    return code if code is not None and code[1] == 16 else None
+    if encoding == NO_BITS:
+        return _ZEROS, LEVEL_BITS, 0
+    code = _runs_code(encoding) if isinstance(encoding, e.Rle) else _numbers_code(encoding)
+    return code if code is not None and code[1] == LEVEL_BITS else None
+
+
+def _runs_code(encoding: e.Rle) -> Code | None:
+    """Return the code of runs in one buffer, None if the kernel does not have it."""
+    values, lengths = _numbers_code(encoding.values), _numbers_code(encoding.run_lengths)
+    if values is None or lengths is None or not values[0] == lengths[0] == _BYTES:
+        return None
+    return (_RUNS, values[1], lengths[1] // 8) if lengths[1] in _LENGTH_BITS else None
 
 
 def _numbers_code(encoding: e.Encoding) -> Code | None:
@@ -381,11 +391,9 @@ class PickedChunks:
         dictionaries = [page.dictionary for page in self.pages]
         if len(dictionaries) == 1 or dictionaries[0] is None:
             return PageValues(block, dictionaries[0], levels)
-        visible = _visible(levels)
-        ends = self._ends_of_pages(levels, visible)
-        nulls = None if levels.definition is None else levels.definition[visible] != 0
         known = [each for each in dictionaries if each is not None]
-        return PageValues(*join_dictionaries(block, known, ends, nulls), levels)
+        ends = self._ends_of_pages(levels)
+        return join_dictionaries(PageValues(block, None, levels), known, ends)
 
     def _room(self, value_bytes: int | None) -> Bytes | None:
         """Return room for the values, if it is known how much they take.
@@ -400,7 +408,7 @@ class PickedChunks:
             raise FormatError(message)
         return allocate(size, np.uint8)
 
-    def _ends_of_pages(self, levels: Levels, visible: slice | npt.NDArray[np.bool_]) -> Int64Array:
+    def _ends_of_pages(self, levels: Levels) -> Int64Array:
         """Return behind which value that of each page is the last."""
         before = np.concatenate([_ZERO, np.cumsum(self.rows.ends - self.rows.starts)])
         ends = before[self.rows.cuts[1:]]  # of the rows
@@ -414,17 +422,10 @@ class PickedChunks:
             raise FormatError(message)
         values = np.zeros(len(levels.rep) + 1, np.int64)
         is_value = np.zeros(len(levels.rep), np.int64)
-        is_value[visible] = 1
+        is_value[visible_levels(levels)] = 1
         np.cumsum(is_value, out=values[1:])
         found: Int64Array = values[firsts[ends]]
         return found
-
-
-def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
-    """Return which levels have a value."""
-    if levels.definition is None or levels.rep is None:
-        return slice(None)
-    return levels.definition <= max_visible(levels.layers)
 
 
 def are_alike(pages: Sequence[PickedPage]) -> bool:

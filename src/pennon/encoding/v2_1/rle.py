@@ -21,14 +21,13 @@ from pennon.core.runs import run_starts
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.rle_encode import count_runs, encode_runs
-from pennon.encoding.kernels.runs import expand_runs
+from pennon.encoding.kernels.runs import expand_runs, split_runs
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues, Words
-from pennon.encoding.v2_1.variable import buffer_of
 from pennon.errors import FormatError, UnsupportedError
 
 _HEADER_BYTES: Final = 8
@@ -46,16 +45,10 @@ def decode_rle(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codecs) -> B
 def decode_rle_blocks(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
     """Return the values ``items`` of chunks that have one buffer each."""
     buffer = chunks.only()
-    heads = [buffer_of(buffer, i)[:_HEADER_BYTES].tobytes() for i in range(len(buffer.starts))]
-    split = [int.from_bytes(head, "little") for head in heads]
-    rest = buffer.sizes - _HEADER_BYTES
-    if (rest < 0).any() or any(size > room for size, room in zip(split, rest, strict=True)):
-        message = "run lengths take values beyond the end of their buffer"
-        raise FormatError(message)
-    sizes = np.array(split, np.int64)
+    sizes = split_runs(buffer.data, buffer.starts, buffer.sizes)
     starts = buffer.starts + _HEADER_BYTES
     values = ChunkBuffers(buffer.data, starts, sizes)
-    lengths = ChunkBuffers(buffer.data, starts + sizes, rest - sizes)
+    lengths = ChunkBuffers(buffer.data, starts + sizes, buffer.sizes - _HEADER_BYTES - sizes)
     return _expand(encoding, values, lengths, chunks, items)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from pennon.encoding.v2_1 import wire
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
+from pennon.encoding.v2_1.page_runs import kinship
 from pennon.encoding.v2_1.point_read import KnownPage, PickedPage, can_join
 from pennon.errors import FormatError, LanceError
 from pennon.file.container.column_metadata import Column, Indirect, Page
@@ -64,10 +65,22 @@ class Leaf:
         """
         if not can_join(page):
             return False
-        is_dictionary = pa.types.is_dictionary(self.types[-1])
         return not (
-            is_dictionary and page is not None and isinstance(page.dictionary, VariableBlock)
+            self._is_dictionary and page is not None and isinstance(page.dictionary, VariableBlock)
         )
+
+    def kinship(self, layout: Layout) -> Hashable:
+        """Return what whole pages that are decoded together have in common; None if one stays alone.
+
+        Pages of a column of dictionaries do, as their arrays have dictionaries of their own.
+        """
+        if self._is_dictionary and isinstance(layout, MiniBlock) and layout.dictionary is not None:
+            return None
+        return kinship(layout)
+
+    @property
+    def _is_dictionary(self) -> bool:
+        return bool(pa.types.is_dictionary(self.types[-1]))
 
 
 def known_pages(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:

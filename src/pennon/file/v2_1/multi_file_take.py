@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -99,13 +101,15 @@ def mapped_source(source: ObjectReader) -> Bytes | Read:
 def _known(readers: Sequence[FieldReader], leaves: Sequence[Leaf], cut: CutRows) -> list[KnownPage]:
     """Return what is known of the pages, reading what is not; none if one cannot be joined."""
     pages = []
-    for file, number in zip(cut.files.tolist(), cut.numbers.tolist(), strict=True):
-        leaf = leaves[file]
-        page = remembered_page(leaf, number)
-        if page is None:
-            (page,) = run(known_pages(leaf, [number]), leaf.file.source.read)
-        if page is None or not leaf.can_join(page):
-            readers[file].is_apart = True
-            return []
-        pages.append(page)
+    pairs = zip(cut.files.tolist(), cut.numbers.tolist(), strict=True)
+    for file, parts in groupby(pairs, key=itemgetter(0)):
+        leaf, numbers = leaves[file], [number for _, number in parts]
+        found = [remembered_page(leaf, number) for number in numbers]
+        if None in found:  # a page is equal to itself alone
+            found = run(known_pages(leaf, numbers), leaf.file.source.read)
+        for page in found:
+            if page is None or not leaf.can_join(page):
+                readers[file].is_apart = True
+                return []
+            pages.append(page)
     return pages

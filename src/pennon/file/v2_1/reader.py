@@ -25,7 +25,7 @@ from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
 from pennon.encoding.v2_1.concat_pages import join_pages, value_bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
-from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
+from pennon.encoding.v2_1.page_runs import WholePage, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.point_read import CutRows, KnownPage, PickedChunks, are_alike
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
@@ -311,7 +311,7 @@ def _runs(leaf: Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[l
         page = leaf.column.pages[number]
         kin = None
         if leaf.factor == 1 and strategy.may_join_run(part.count, page.rows, run_rows):
-            kin = kinship((yield from opened_page(leaf, number)).layout)
+            kin = leaf.kinship((yield from opened_page(leaf, number)).layout)
         mark = kin and (kin, int(leaf.column.first_rows[number]) // run_rows)
         if mark is None or mark != last:
             runs.append([])

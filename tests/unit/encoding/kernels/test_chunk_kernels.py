@@ -15,7 +15,7 @@ from pennon.encoding.kernels.full_zip import place_sized, unzip
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.kernels.row_positions import place_rows
-from pennon.encoding.kernels.runs import expand_runs, join_streams
+from pennon.encoding.kernels.runs import expand_runs, join_streams, split_runs
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.errors import FormatError
 from tests.seeds import each_seed
@@ -202,6 +202,20 @@ def test_expand_runs_equals_the_twin(bits: int, length_bits: int) -> None:
     cut = (value_data[0], value_data[1], value_data[2] - bits // 8)
     with pytest.raises(FormatError, match="chunk 0"):
         expand_runs(*cut, *length_data, length_bits // 8, numbers(counts), target)
+
+
+def test_split_runs_finds_where_lengths_begin() -> None:
+    parts = [size.to_bytes(8, "little") + bytes(size + 3) for size in (0, 4, 200)]
+    data, starts, sizes = laid_out(parts)
+    assert split_runs(data, starts, sizes).tolist() == [0, 4, 200]
+    assert split_runs(data, starts[:0], sizes[:0]).tolist() == []
+    for bad in (sizes - 4, np.full(3, 7), np.zeros(3, np.int64), -sizes, sizes + len(data)):
+        with pytest.raises(FormatError, match="beyond the end of their buffer"):
+            split_runs(data, starts, bad)
+    with pytest.raises(FormatError, match="beyond the end of their buffer"):
+        split_runs(np.full(16, 255, np.uint8), np.zeros(1, np.int64), np.array([16]))
+    with pytest.raises(ValueError, match="differ in length"):
+        split_runs(data, starts, sizes[1:])
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])

@@ -6,7 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.rows import Rows
+from pennon.errors import FormatError
+from pennon.file.container.file import DataFile
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.inspect import inspect_pages
 from pennon.file.open import create_container_file, open_container_file
@@ -56,20 +59,66 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-def test_rows_of_many_pages(request: pytest.FixtureRequest, name: str) -> None:
-    column = COLUMNS[name]()
+def written(store: MemoryStore, column: pa.Array) -> DataFile:
+    """Return a file of a column whose pages have dictionaries, or most of them."""
     schema = pa.schema([("c", column.type)])
-    store = MemoryStore(request.node.name)
     sink, limits = store.open_writer("f.lance"), PageLimits(max_page_bytes=8_000)
     with create_container_file(sink, schema_from_arrow(schema), V2_2, limits=limits) as writer:
         writer.write(pa.record_batch([column], schema=schema))
     pages = inspect_pages(store.open("f.lance")).pages
     assert sum("dictionary" in str(page.encodings) for page in pages) >= 3, pages
-    file = open_container_file(store.open("f.lance"))
+    return open_container_file(store.open("f.lance"))
+
+
+def read(file: DataFile, rows: Rows) -> pa.ChunkedArray:
+    ((*chunks,),) = file.read_rows(file.schema.fields, file.column_of, rows)
+    found = pa.chunked_array(chunks)
+    found.validate(full=True)
+    return found
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_rows_of_many_pages(request: pytest.FixtureRequest, name: str) -> None:
+    column = COLUMNS[name]()
+    file = written(MemoryStore(request.node.name), column)
     for count in (2, 7, 60, 900):
         some = np.sort(RNG.choice(ROWS, count, replace=False))
-        ((*chunks,),) = file.read_rows(file.schema.fields, file.column_of, Rows.at(some))
-        found = pa.chunked_array(chunks)
-        found.validate(full=True)
+        found = read(file, Rows.at(some))
         assert found.to_pylist() == column.take(pa.array(some)).to_pylist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_whole_pages_with_dictionaries_become_one_array(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    column = COLUMNS[name]()
+    file = written(MemoryStore(request.node.name), column)
+    pages = len(next(iter(file.columns())).pages)
+    for low, high in ((0, ROWS), (0, ROWS), (700, ROWS), (1, 5_000)):
+        found = read(file, Rows.between(low, high))
+        assert found.to_pylist() == column.slice(low, high - low).to_pylist()
+        assert low or found.num_chunks < pages
+
+
+def test_whole_pages_of_an_arrow_dictionary_keep_their_items() -> None:
+    texts = pa.array([f"item {row // 1_000} {row % 7}" for row in range(ROWS)])
+    column = texts.dictionary_encode()
+    store = MemoryStore("arrow dictionary")
+    file = written(store, column)
+    assert read(file, Rows.between(0, ROWS)).to_pylist() == texts.to_pylist()
+
+
+def test_index_outside_of_the_dictionary_of_one_page_names_that_page() -> None:
+    """Read as one of several pages, and alone."""
+    store = MemoryStore("damage")
+    file = written(store, COLUMNS["numbers"]())
+    reader = store.open("f.lance")
+    data = bytearray(reader.read([ByteRange(0, reader.size_bytes)])[0].to_pybytes())
+    (column,) = file.columns()
+    chunks = column.pages[2].buffers[1]
+    data[chunks.position + 16 : chunks.end] = b"\xff" * (chunks.size_bytes - 16)
+    store.put("f.lance", bytes(data))
+    damaged = open_container_file(store.open("f.lance"))
+    for rows in (Rows.between(0, ROWS), Rows.at(np.arange(0, ROWS, 7))):
+        with pytest.raises(FormatError, match=r"page 2"):
+            read(damaged, rows)

@@ -36,6 +36,8 @@ R = TypeVar("R")
 MIN_THREADS = 4
 SMALL_COST = 64 * 1024
 """Bytes to work on that are not worth a thread."""
+_BUNDLE_COST = 512 * 1024
+"""Bytes of several such works that are worth one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,26 +197,62 @@ def map_in_order(
             future.cancel()
 
 
+class _Bundle(Generic[R]):
+    """Work that one thread does together, and its results."""
+
+    def __init__(self) -> None:
+        self.works: list[Callable[[], R]] = []
+        self.cost = 0
+        self._future: Future[list[R]] | None = None
+        self._results: list[R] | None = None
+
+    def begin(self) -> None:
+        """Let a thread of the pool begin."""
+        self._future = pool().submit(self._run)
+
+    def result(self, number: int) -> R:
+        """Return the result of one of its works; what no thread has begun is done here."""
+        if self._results is None:
+            future = self._future
+            is_here = future is None or future.cancel()
+            self._results = self._run() if is_here or future is None else future.result()
+        return self._results[number]
+
+    def given_up(self) -> Future[list[R]] | None:
+        """Return what has to be waited for, None if it will never begin."""
+        return None if self._future is None or self._future.cancel() else self._future
+
+    def _run(self) -> list[R]:
+        return [work() for work in self.works]
+
+
 class WorkAhead(Generic[R]):
     """Work that begins now and whose results are taken later, in the order of their beginning.
 
     How much may be under way depends on the costs alone, never on time: whoever takes `surplus` after
-    each start gets the same results at the same moments, whatever the number of threads.
+    each start gets the same results at the same moments, whatever the number of threads.  What costs
+    little waits for more of its kind, for a thread of its own would cost more.
     """
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._spent = 0
-        self._started: deque[tuple[Future[R] | None, Callable[[], R], int]] = deque()
+        self._started: deque[tuple[_Bundle[R], int, int]] = deque()
+        """The bundle of each work, its number there, and its cost."""
+        self._open: _Bundle[R] | None = None
 
     def start(self, work: Callable[[], R], cost: int) -> None:
-        """Begin; what costs little is done here and now, for a thread would cost more."""
-        if cost < SMALL_COST:
-            result = work()
-            self._started.append((None, lambda: result, cost))
-        else:
-            self._started.append((pool().submit(work), work, cost))
+        """Begin; what costs little begins with the next ones, or when its result is taken."""
+        is_small = cost < SMALL_COST
+        bundle = self._open if is_small and self._open is not None else _Bundle[R]()
+        self._started.append((bundle, len(bundle.works), cost))
+        bundle.works.append(work)
+        bundle.cost += cost
         self._spent += cost
+        if is_small:
+            self._open = bundle if bundle.cost < _BUNDLE_COST else None
+        if bundle is not self._open:
+            bundle.begin()
 
     def surplus(self) -> Iterator[R]:
         """Yield the oldest results until what remains is within the budget."""
@@ -228,15 +266,18 @@ class WorkAhead(Generic[R]):
 
     def give_up(self) -> None:
         """Forget all work, and wait for what is being done of it."""
-        futures = [future for future, _, _ in self._started if future is not None]
+        bundles = dict.fromkeys(bundle for bundle, _, _ in self._started)
         self._started.clear()
-        wait([future for future in futures if not future.cancel()])
+        self._open = None
+        wait([future for bundle in bundles if (future := bundle.given_up()) is not None])
 
     def _oldest(self) -> R:
         """Return the oldest result; work that no thread has begun is done here, not waited for."""
-        future, work, cost = self._started.popleft()
+        bundle, number, cost = self._started.popleft()
         self._spent -= cost
-        return work() if future is None or future.cancel() else future.result()
+        if bundle is self._open:
+            self._open = None
+        return bundle.result(number)
 
 
 def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:

@@ -1,4 +1,4 @@
-"""How much of what was written is still there after a power cut: the levels, and the files to sync at a commit.
+"""Durability of local files: the levels, and the files that are synced together at a commit.
 
 =========  =====================================================================================
 ``full``   Each file is durable when it is closed, and each version when its commit returns.

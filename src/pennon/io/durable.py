@@ -33,6 +33,8 @@ from pennon.io.oserrors import os_errors
 from pennon.io.writer_base import Ending
 
 _PENDING_BYTES = 256 * KIB
+_LARGE_BYTES = 16 * KIB
+"""A piece of so many bytes is written by itself: to gather it would copy it."""
 _SYNC_BYTES = 16 * MIB
 """After so many bytes, a file is synced while more is written: the last sync has little left to do."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -229,7 +231,7 @@ class DurableWriter(Ending):
         """Append bytes; small pieces are gathered, large ones go straight to the file."""
         view = memoryview(data).cast("B")
         self._size += len(view)
-        if len(self._pending) + len(view) < _PENDING_BYTES:
+        if len(view) < _LARGE_BYTES and len(self._pending) + len(view) < _PENDING_BYTES:
             self._pending += view
             return
         with os_errors("write", self._path):
@@ -307,8 +309,8 @@ class DurableWriter(Ending):
 
     def _flush(self) -> None:
         if self._pending:
-            write_all(self._fd, memoryview(bytes(self._pending)))
-            self._pending.clear()
+            pending, self._pending = self._pending, bytearray()
+            write_all(self._fd, memoryview(pending))
 
     def _sync_meanwhile(self) -> None:
         """Sync what is written so far on another thread; an error of that is one of this file."""

@@ -305,9 +305,10 @@ def _sorted_paths(folder: str, prefix: str) -> list[str]:
         return []
     above = f"{prefix}/" if prefix else ""
     found = [above + each.name for each in every if each.is_file()]
-    for each in every:
-        if each.is_dir(follow_symlinks=False):
-            found += _sorted_paths(each.path, above + each.name)
+    if len(found) < len(every):
+        for each in every:
+            if each.is_dir(follow_symlinks=False):
+                found += _sorted_paths(each.path, above + each.name)
     found.sort()
     return found
 

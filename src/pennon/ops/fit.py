@@ -109,9 +109,9 @@ def fit_batch(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
 
     Raises SchemaMismatchError for a NULL in a field that is never NULL.
     """
-    arrays = []
+    arrays, schema = [], batch.schema
     for field in target:
-        position = batch.schema.get_field_index(field.name)
+        position = schema.get_field_index(field.name)
         arrays.append(_fit_array(batch.column(position), field, field.name))
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 

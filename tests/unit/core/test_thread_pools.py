@@ -157,6 +157,36 @@ def test_work_ahead_returns_results_in_order_by_cost() -> None:
     assert list(ahead.rest()) == []
 
 
+def test_work_ahead_gives_a_thread_small_works_only_together() -> None:
+    ahead: WorkAhead[int] = WorkAhead(1000 * SMALL_COST)
+    for _ in range(7):
+        ahead.start(threading.get_ident, SMALL_COST - 1)
+    assert list(ahead.rest()) == [threading.get_ident()] * 7
+    begun = threading.Event()
+
+    def work() -> int:
+        begun.set()
+        return threading.get_ident()
+
+    for _ in range(20):
+        ahead.start(work, SMALL_COST - 1)
+    assert begun.wait(60)
+    idents = list(ahead.rest())
+    assert len(idents) == 20
+    assert set(idents[:9]) != {threading.get_ident()}
+    assert idents[-1] == threading.get_ident()
+
+
+def test_work_ahead_raises_the_error_of_a_small_work() -> None:
+    for count in (3, 30):
+        ahead: WorkAhead[int] = WorkAhead(1000 * SMALL_COST)
+        for number in range(count):
+            ahead.start(partial(divmod, 1, count - 1 - number), SMALL_COST - 1)
+        with pytest.raises(ZeroDivisionError):
+            list(ahead.rest())
+        ahead.give_up()
+
+
 def test_work_ahead_runs_in_the_caller_with_busy_pool() -> None:
     gate = threading.Event()
     busy = [pool().submit(gate.wait, 60) for _ in range(200)]

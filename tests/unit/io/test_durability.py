@@ -174,7 +174,7 @@ def test_power_cut_at_each_sync_leaves_whole_versions(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.__name__)
-def test_durability_none_syncs_nothing(
+def test_operation_with_durability_none_makes_no_sync(
     base: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -223,7 +223,7 @@ def test_uncommitted_fragments_are_durable_for_a_commit_of_another_process(
     assert table.to_table(columns=["id"], filter="id >= 100").num_rows == 20
 
 
-def test_child_of_a_fork_syncs_what_its_parent_has_written(
+def test_files_written_before_a_fork_are_synced_by_the_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store(str(tmp_path / "t.lance"), {"durability": "commit"})

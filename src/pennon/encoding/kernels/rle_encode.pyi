@@ -48,3 +48,20 @@ def tally(keys: Words, sizes: Int64Array) -> tuple[int, int, int, int]:
 
     Raises ValueError if there is not a size for each key.
     """
+
+def number_pieces(
+    data: Bytes, offsets: Int64Array, counted: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], tuple[int, int, int, int]] | None:
+    """Number the pieces ``data[offsets[i] : offsets[i + 1]]``, equal ones alike, by their first occurrence.
+
+    Returns the number of each piece, the place where each number occurs first, and what `tally` says of the
+    first ``counted`` pieces.  None if a piece has more than 128 bytes, or all are empty.  Raises ValueError if a piece leaves the data.
+    """
+
+def join_pieces(
+    data: Bytes, offsets: Int64Array, places: npt.NDArray[np.int32]
+) -> tuple[Int64Array, Bytes]:
+    """Return the offsets and bytes of the pieces at some places, one after the other.
+
+    Raises ValueError if there is no such piece, or one leaves the data.
+    """

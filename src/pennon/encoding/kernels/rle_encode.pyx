@@ -2,7 +2,7 @@
 """Run lengths, byte streams, values under NULLs, and hashes, whole pages at once.  See rle_encode.pyi."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -229,3 +229,100 @@ def tally(const Word[::1] keys, const int64_t[::1] sizes):
             once += times[i] == 1
             twice += times[i] == 2
     return distinct, once, twice, size
+
+
+cdef inline uint64_t _hash_short(const uint8_t* data, int64_t size, bint may_read_on) noexcept nogil:
+    """Return a hash of bytes, fewer than eight by one load if eight may be read."""
+    cdef uint64_t word
+    if size >= 8 or size == 0 or not may_read_on:
+        return _hash_bytes(data, size)
+    memcpy(&word, data, 8)
+    return _mixed(<uint64_t>size, word & ((<uint64_t>1 << (8 * size)) - 1))
+
+
+def number_pieces(const uint8_t[::1] data, const int64_t[::1] offsets, Py_ssize_t counted):
+    """See rle_encode.pyi."""
+    cdef Py_ssize_t count = offsets.shape[0] - 1, i, slot, last
+    cdef int64_t distinct = 0, found = 0, once = 0, twice = 0, total = 0, size, item
+    cdef uint64_t seen
+    cdef int bits = 4
+    cdef bint is_long = False
+    cdef int64_t readable = data.shape[0]
+    if not 0 <= counted <= count or count >= 1 << 30:
+        raise ValueError("no pieces, or too many")
+    if offsets[0] < 0 or offsets[count] > data.shape[0]:
+        raise ValueError("a piece leaves the data")
+    for i in range(count):
+        if offsets[i + 1] < offsets[i]:
+            raise ValueError("a piece leaves the data")
+        is_long |= offsets[i + 1] - offsets[i] > 2 * END_BYTES
+    if is_long or data.shape[0] == 0:
+        return None
+    while count * 2 > <Py_ssize_t>1 << bits:
+        bits += 1
+    last = (<Py_ssize_t>1 << bits) - 1
+    codes = np.empty(count, np.int32)
+    places = np.empty(count, np.int32)
+    cdef int32_t[::1] numbers = np.zeros(1 << bits, np.int32)
+    cdef int32_t[::1] times = np.zeros(count + 1, np.int32)
+    cdef uint64_t[::1] hashes = np.empty(count + 1, np.uint64)
+    cdef int32_t[::1] code = codes
+    cdef int32_t[::1] first = places
+    cdef const uint8_t* bytes_ = &data[0]
+    with nogil:
+        for i in range(count):
+            size = offsets[i + 1] - offsets[i]
+            seen = _hash_short(bytes_ + offsets[i], size, offsets[i] + 8 <= readable)
+            slot = <Py_ssize_t>(_mixed(0, seen ^ seen >> 32) >> (64 - bits))
+            while True:
+                item = numbers[slot] - 1
+                if item < 0:
+                    item = distinct
+                    distinct += 1
+                    numbers[slot] = <int32_t>distinct
+                    hashes[item] = seen
+                    first[item] = <int32_t>i
+                    if i < counted:
+                        total += size
+                    break
+                if (
+                    hashes[item] == seen
+                    and offsets[first[item] + 1] - offsets[first[item]] == size
+                    and memcmp(bytes_ + offsets[first[item]], bytes_ + offsets[i], size) == 0
+                ):
+                    break
+                slot = (slot + 1) & last
+            code[i] = <int32_t>item
+            if i < counted:
+                times[item] += 1
+        for i in range(distinct):
+            found += times[i] > 0
+            once += times[i] == 1
+            twice += times[i] == 2
+    return codes, places[:distinct].copy(), (found, once, twice, total)
+
+
+def join_pieces(
+    const uint8_t[::1] data, const int64_t[::1] offsets, const int32_t[::1] places
+):
+    """See rle_encode.pyi."""
+    cdef Py_ssize_t count = places.shape[0], i
+    cdef int64_t total = 0, size
+    ends = np.zeros(count + 1, np.int64)
+    cdef int64_t[::1] end = ends
+    for i in range(count):
+        if not 0 <= places[i] < offsets.shape[0] - 1:
+            raise ValueError("there is no such piece")
+        size = offsets[places[i] + 1] - offsets[places[i]]
+        if size < 0 or offsets[places[i]] < 0 or offsets[places[i] + 1] > data.shape[0]:
+            raise ValueError("a piece leaves the data")
+        total += size
+        end[i + 1] = total
+    joined = np.empty(total, np.uint8)
+    cdef uint8_t[::1] out = joined
+    with nogil:
+        for i in range(count):
+            size = end[i + 1] - end[i]
+            if size:
+                memcpy(&out[end[i]], &data[offsets[places[i]]], size)
+    return ends, joined

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import allocate
@@ -80,7 +79,7 @@ def _word_bits(bits: int) -> int:
 def packed_bytes(values: FixedValues, widths: Bytes) -> int:
     """Return how many bytes of a page `encode_inline` would take."""
     word = values.bits // 8
-    return int(widths.astype(np.int64).sum()) * 128 + len(widths) * (10 + (word + 7) // 8 * 8)
+    return sum(widths.tobytes()) * 128 + len(widths) * (10 + (word + 7) // 8 * 8)
 
 
 def encode_inline(values: FixedValues, widths: Bytes | None = None) -> Chunked:

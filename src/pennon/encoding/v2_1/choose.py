@@ -23,7 +23,12 @@ from pennon.encoding.kernels.rle_encode import count_runs
 from pennon.encoding.v2_1.bitpacked import encode_inline, packed_bytes
 from pennon.encoding.v2_1.blob_page import encode_blob_page
 from pennon.encoding.v2_1.byte_stream_split import encode_byte_stream_split
-from pennon.encoding.v2_1.choose_dictionary import encode_dictionary, has_few_items
+from pennon.encoding.v2_1.choose_dictionary import (
+    NumberedStrings,
+    encode_dictionary,
+    has_few_items,
+    may_have_items,
+)
 from pennon.encoding.v2_1.choose_strings import (
     MOST_STRING_BYTES,
     choose_strings,
@@ -38,7 +43,7 @@ from pennon.encoding.v2_1.fixed_size_list import (
     encode_fixed_size_list,
     encode_fixed_size_list_values,
 )
-from pennon.encoding.v2_1.flat import encode_flat
+from pennon.encoding.v2_1.flat import encode_flat, flat_bytes
 from pennon.encoding.v2_1.full_zip import encode_full_zip
 from pennon.encoding.v2_1.general import encode_general
 from pennon.encoding.v2_1.leaf_values import leaf_values
@@ -166,7 +171,9 @@ def _mini_block(
 ) -> EncodedPage | None:
     if isinstance(leaf, FixedValues):
         plain = choose_fixed(leaf, hints)
-        coded = encode_dictionary(leaf, plain.size_bytes, hints, rules)
+        coded = None
+        if may_have_items(leaf, rules):
+            coded = encode_dictionary(leaf, plain.size_bytes, hints, rules)
         page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
         return page or encode_mini_block(levels, plain, rules)
     if isinstance(leaf, DictionaryValues):
@@ -190,13 +197,14 @@ def _string_page(
 ) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
     least = leaf.count * leaf.width + leaf.size_bytes // LONGEST_SYMBOL
+    numbered = NumberedStrings.of(leaf)
     if has_few_items(leaf, least):
-        coded = encode_dictionary(leaf, least, hints, rules)
+        coded = encode_dictionary(leaf, least, hints, rules, numbered)
         page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
         if page is not None:
             return page
     plan = plan_strings(leaf, hints)
-    coded = encode_dictionary(leaf, plan.estimated_bytes, hints, rules)
+    coded = encode_dictionary(leaf, plan.estimated_bytes, hints, rules, numbered)
     page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
     if page is not None:
         return page
@@ -239,14 +247,14 @@ def _smallest(values: FixedValues, hints: EncodingHints) -> Chunked:
     """Return flat, packed or run lengths; only what promises to be smallest is made."""
     words = values.words
     widths = block_widths(words)
-    flat = encode_flat(values)
-    least = min(flat.size_bytes, packed_bytes(values, widths))
+    flat = flat_bytes(values)
+    least = min(flat, packed_bytes(values, widths))
     runs = count_runs(words)
     if _allows_runs(values, runs, hints) and runs * (values.bits // 8 + 1) < least:
         coded = encode_rle(values)
         if coded.size_bytes < least:
             return coded
-    return flat if least == flat.size_bytes else encode_inline(values, widths)
+    return encode_flat(values) if least == flat else encode_inline(values, widths)
 
 
 def _allows_runs(values: FixedValues, runs: int, hints: EncodingHints) -> bool:

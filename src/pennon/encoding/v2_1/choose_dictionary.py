@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
@@ -13,7 +14,13 @@ from pennon.core.numpy_types import numpy_dtype
 from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
-from pennon.encoding.kernels.rle_encode import count_runs, hash_pieces, tally
+from pennon.encoding.kernels.rle_encode import (
+    count_runs,
+    hash_pieces,
+    join_pieces,
+    number_pieces,
+    tally,
+)
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.values import (
@@ -23,6 +30,8 @@ from pennon.encoding.v2_1.values import (
     StringValues,
     Words,
 )
+
+Int32Array: TypeAlias = npt.NDArray[np.int32]
 
 FEWEST_VALUES: Final = 100
 _DICTIONARY_BITS: Final = 128
@@ -60,18 +69,75 @@ _FIRST_VALUES: Final = 128 * 1024
 """So many values are looked through before all are: if their items cost too much, all do."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedStrings:
+    """The byte strings of a page of few values, numbered by their first occurrence.
+
+    ``places``: where each number occurs first.  ``estimate``: that of a sample, which has them all.
+    """
+
+    values: StringValues
+    numbers: Int32Array
+    places: Int32Array
+    estimate: _Estimate
+
+    @classmethod
+    def of(cls, values: StringValues) -> NumberedStrings | None:
+        """Number byte strings; None if they are many, or long."""
+        if not FEWEST_VALUES <= values.count < 2 * _FIRST_SAMPLES:
+            return None
+        pairs = values.count // 2 * 2  # as a sample has them
+        numbered = number_pieces(values.data, values.offsets, pairs)
+        if numbered is None:
+            return None
+        numbers, places, (found, once, twice, size_bytes) = numbered
+        items = _all_items(found, once, twice, values.count)
+        estimate = _Estimate(items, size_bytes / found + values.width, once == 0)
+        return cls(values, numbers, places, estimate)
+
+    def coded(self) -> DictionaryValues:
+        """Return the numbers as indices, and the strings that they stand for."""
+        items = join_pieces(self.values.data, self.values.offsets, self.places)
+        return _coded(self.numbers, StringValues(*items, self.values.width))
+
+
 def encode_dictionary(
-    values: FixedValues | StringValues, plain_bytes: int, hints: EncodingHints, rules: PageRules
+    values: FixedValues | StringValues,
+    plain_bytes: int,
+    hints: EncodingHints,
+    rules: PageRules,
+    numbered: NumberedStrings | None = None,
 ) -> DictionaryValues | None:
-    """Return the values as indices into items; None unless that takes less than ``plain_bytes``."""
-    if values.count < FEWEST_VALUES or not _may_have_items(values, rules):
+    """Return the values as indices into items; None unless that takes less than ``plain_bytes``.
+
+    ``numbered`` are the values, if they are known already.
+    """
+    if not may_have_items(values, rules):
         return None
     width = 0 if isinstance(values, FixedValues) else values.width
     limit = hints.dict_size_ratio * plain_bytes * (1 if width else _PAYS)
     most_items = values.count // (hints.dict_divisor or 1)
-    estimate = _promises(values, limit, most_items)
+    estimate = _promises(values, limit, most_items, numbered)
     if estimate is None:
         return None
+    if numbered is not None:
+        found = None if len(numbered.places) > most_items else numbered.coded()
+    else:
+        found = _found_by_arrow(values, limit, most_items, estimate)
+    if found is None:
+        return None
+    if hints.dict_max_bytes is not None and found.items.size_bytes > hints.dict_max_bytes:
+        return None
+    if rules.free_dictionaries:
+        found = _with_narrow_indices(found)
+    return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None
+
+
+def _found_by_arrow(
+    values: FixedValues | StringValues, limit: float, most_items: int, estimate: _Estimate
+) -> DictionaryValues | None:
+    """Return the values as indices into items; None if they have too many."""
+    width = 0 if isinstance(values, FixedValues) else values.width
     runs = _long_runs(values)
     array = _arrow(values) if runs is None else _arrow(runs.values)
     if len(array) > _FIRST_VALUES and not estimate.is_whole:
@@ -82,13 +148,7 @@ def encode_dictionary(
     if len(coded.dictionary) > most_items:
         return None
     found = _from_arrow(coded, values)
-    if runs is not None:
-        found = runs.repeat(found)
-    if hints.dict_max_bytes is not None and found.items.size_bytes > hints.dict_max_bytes:
-        return None
-    if rules.free_dictionaries:
-        found = _with_narrow_indices(found)
-    return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None
+    return found if runs is None else runs.repeat(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +190,10 @@ def has_few_items(values: StringValues, least_bytes: int) -> bool:
     return estimate.is_whole and _DOUBT * _likely_bytes(values, estimate) < least_bytes
 
 
-def _may_have_items(values: FixedValues | StringValues, rules: PageRules) -> bool:
+def may_have_items(values: FixedValues | StringValues, rules: PageRules) -> bool:
+    """Return whether a page of such values may have a dictionary, and has not too few of them."""
+    if values.count < FEWEST_VALUES:
+        return False
     if isinstance(values, StringValues):
         return True
     if rules.free_dictionaries:
@@ -160,16 +223,20 @@ class _Estimate:
 
 
 def _promises(
-    values: FixedValues | StringValues, limit: float, most_items: int
+    values: FixedValues | StringValues,
+    limit: float,
+    most_items: int,
+    numbered: NumberedStrings | None,
 ) -> _Estimate | None:
     """Return an estimate by which a dictionary may take less than ``limit``, None if none does.
 
     Few values are looked at before many: most pages are told apart by those.
     """
-    estimate = None
+    estimate = None if numbered is None else numbered.estimate
     for size in (_FIRST_SAMPLES, _SAMPLE_VALUES):
-        if estimate is None or not estimate.is_whole:
+        if numbered is None and (estimate is None or not estimate.is_whole):
             estimate = _estimate(values, size)
+        assert estimate is not None  # of the line above, or of all values
         doubt = _doubt_of(values, estimate) * (_FIRST_DOUBT if size == _FIRST_SAMPLES else 1)
         if estimate.items > min(_MOST_DISTINCT * values.count, doubt * most_items):
             return None
@@ -206,18 +273,24 @@ def _estimate(values: FixedValues | StringValues, most: int) -> _Estimate:
     """Estimate from a sample of pairs of neighbours from all over.
 
     Of numbers it is no pairs, for under NULLs stands the number before.
-    How many items there are in all is estimated by Chao's rule from those that the sample has once
-    (f1) and twice (f2): those that it has, and f1 * f1 / 2 f2 more.
     """
     near = np.arange(1 if _is_number(values) else 2)
     step = max(len(near), values.count // most * len(near))
     places = np.add.outer(np.arange(0, values.count - 1, step), near).reshape(-1)
     keys, sizes = _sample(values, places)
     found, once, twice, size_bytes = tally(keys, sizes)
-    items = min(found + once * max(once - 1, 0) // (2 * twice + 2), values.count)
+    items = _all_items(found, once, twice, values.count)
     if _is_number(values):  # whose upper bits need not be there
         return _Estimate(items, int(keys.max()).bit_length() / 8, once == 0)
     return _Estimate(items, size_bytes / found, once == 0)
+
+
+def _all_items(found: int, once: int, twice: int, count: int) -> int:
+    """Estimate how many items ``count`` values have, by those of a sample (Chao's rule).
+
+    They are those found, and f1 * f1 / 2 f2 more, where the sample has f1 items once and f2 twice.
+    """
+    return min(found + once * max(once - 1, 0) // (2 * twice + 2), count)
 
 
 def _sample(values: FixedValues | StringValues, places: Int64Array) -> tuple[Words, Int64Array]:
@@ -265,10 +338,15 @@ def _from_arrow(coded: pa.DictionaryArray, values: FixedValues | StringValues) -
         inner = StringValues(
             arrow_offsets(items).astype(np.int64), as_bytes(data_of(items)), values.width
         )
-        if values.width == 8:
-            indices = indices.astype(np.int64)
-    bits = 8 * indices.dtype.itemsize
-    return DictionaryValues(FixedValues(len(coded), bits, indices.view(np.uint8)), inner)
+    return _coded(indices, inner)
+
+
+def _coded(indices: Int32Array, items: FixedValues | StringValues) -> DictionaryValues:
+    """Return indices as wide as the offsets of their items are, at least 32 bits."""
+    is_wide = isinstance(items, StringValues) and items.width == 8
+    words: Words = indices.astype(np.int64) if is_wide else indices
+    fixed = FixedValues(len(words), 8 * words.dtype.itemsize, words.view(np.uint8))
+    return DictionaryValues(fixed, items)
 
 
 def _with_narrow_indices(coded: DictionaryValues) -> DictionaryValues:

@@ -57,6 +57,8 @@ class EncodingHints:
             for key, value in metadata.items()
             if key.startswith(_PREFIX)
         }
+        if not said:
+            return cls()
         ratio = _number(said, "dict-size-ratio", float)
         if ratio is not None and not 0 < ratio <= 1:
             message = f"{_PREFIX}dict-size-ratio is {ratio}, not above 0 and at most 1"

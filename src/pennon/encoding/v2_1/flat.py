@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock
@@ -12,6 +14,9 @@ from pennon.encoding.v2_1.encodings import Flat
 from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
 from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts, values_per_chunk
 from pennon.errors import FormatError, UnsupportedError
+
+_CHUNK_BYTES: Final = 10
+"""What a chunk has besides its values: a header of 8 bytes, and 2 in the table of chunks."""
 
 
 def decode_flat(encoding: Flat, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
@@ -46,6 +51,19 @@ def decode_flat_values(encoding: Flat, stored: Block, _codecs: Codecs) -> Block:
         message = f"values of {encoding.bits_per_value} bits stored in {stored.bits_per_value} bits"
         raise FormatError(message)
     return stored
+
+
+def flat_bytes(values: FixedValues) -> int:
+    """Return how many bytes of a page `encode_flat` would take."""
+    per_chunk = values_per_chunk(values.bits) or 1
+    whole, rest = divmod(values.count, per_chunk)
+    padded = whole * _padded(per_chunk * values.bits) + _padded(rest * values.bits)
+    return padded + (whole + (rest > 0)) * _CHUNK_BYTES
+
+
+def _padded(bits: int) -> int:
+    """Return the bytes of a chunk's values, with what fills them up to a multiple of eight."""
+    return (bits + 63) // 64 * 8
 
 
 def encode_flat(values: FixedValues) -> Chunked:

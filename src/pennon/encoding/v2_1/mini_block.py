@@ -381,7 +381,7 @@ def encode_mini_block(
         counts,
         _log_counts(chunked.counts),
         [*(part.data for part in used), *chunked.buffers],
-        np.stack([*(part.sizes for part in used), *chunked.sizes]),
+        np.array([*(part.sizes for part in used), *chunked.sizes]),
         len(used),
         rules.wide_chunks,
     )

@@ -6,6 +6,7 @@ Source: `protos/pennon/proto/encodings_v2_1.proto`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
@@ -43,6 +44,7 @@ def parse_page_layout(data: bytes) -> Layout:
     return _layout_from(message, 0)
 
 
+@lru_cache(maxsize=64)
 def serialize_page_layout(layout: Layout) -> bytes:
     """Return a ``PageLayout`` message."""
     return _layout_to(layout).SerializeToString(deterministic=True)

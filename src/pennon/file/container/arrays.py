@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import is_
 
@@ -110,10 +111,14 @@ def _holds_json(field: Field) -> bool:
     return field.logical_type == "json"
 
 
-def batch_column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return one column of a batch; raises ArgumentError if it is missing."""
-    number = batch.schema.get_field_index(name)
-    if number < 0:
-        message = f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}"
+def batch_columns(batch: pa.RecordBatch, fields: Sequence[Field]) -> list[pa.Array]:
+    """Return the columns of some fields in a batch; raises ArgumentError if one is missing."""
+    schema, names = batch.schema, [field.name for field in fields]
+    if schema.names == names:
+        return list(batch.columns)
+    numbers = [schema.get_field_index(name) for name in names]
+    if -1 in numbers:
+        name = names[numbers.index(-1)]
+        message = f"the batch has no column {name!r}; it has {', '.join(schema.names)}"
         raise ArgumentError(message, where=Breadcrumb(column=name))
-    return batch.column(number)
+    return [batch.column(number) for number in numbers]

@@ -22,6 +22,7 @@ def _parse(data: bytes) -> ColumnEncoding:
     return parse_column_encoding(unwrap_encoding(data, "ColumnEncoding"))
 
 
+@lru_cache(maxsize=64)
 def wrap_column_encoding(encoding: ColumnEncoding) -> bytes:
     """Return the message of an encoding."""
     return wrap_encoding("encodings.ColumnEncoding", serialize_column_encoding(encoding))

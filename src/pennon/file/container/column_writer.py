@@ -159,31 +159,36 @@ class GatheringColumn(ColumnWriter):
         """Take an array of the type that is stored; yield the work of the pages that are full."""
         self.gathered.add(array)
         if self.gathered.size_bytes > self.limits.cache_bytes:
-            for part in self.cut():
-                yield self.work_of(part)
+            for rows, size_bytes in self.cut():
+                yield self.work_of(rows, size_bytes)
 
     def flush(self) -> Iterator[PageWork]:
         """See `FieldWriter.flush`."""
-        for part in self.cut():
-            yield self.work_of(part)
+        for rows, size_bytes in self.cut():
+            yield self.work_of(rows, size_bytes)
 
-    def cut(self) -> Iterator[pa.Array]:
-        """Take all rows that have gathered; yield those of a page each."""
+    def cut(self) -> Iterator[tuple[pa.Array, int]]:
+        """Take all rows that have gathered; yield those of a page each, and their bytes."""
         for array in self.gathered.take():
             yield from _parts(array, self.limits.max_page_bytes)
 
-    def work_of(self, rows: pa.Array) -> PageWork:
-        """Return the work of encoding a page."""
-        return PageWork(rows.nbytes, partial(self.encode, rows))
+    def work_of(self, rows: pa.Array, size_bytes: int) -> PageWork:
+        """Return the work of encoding a page of rows, which hold so many bytes."""
+        return PageWork(size_bytes, partial(self.encode, rows))
 
     def own(self) -> None:
         """See `FieldWriter.own`."""
         self.gathered.own()
 
 
-def _parts(array: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
-    """Cut an array into as many parts of even length as it has multiples of ``most_bytes``."""
-    count = max(min(-(-array.nbytes // most_bytes), len(array)), 1)
+def _parts(array: pa.Array, most_bytes: int) -> Iterator[tuple[pa.Array, int]]:
+    """Cut an array into as many parts of even length as it has multiples of ``most_bytes``; yield their bytes, too."""
+    size_bytes = array.nbytes
+    count = max(min(-(-size_bytes // most_bytes), len(array)), 1)
+    if count == 1 and len(array):
+        yield array, size_bytes
+        return
     rows = -(-len(array) // count)
     for start in range(0, len(array), max(rows, 1)):
-        yield array.slice(start, rows)
+        part = array.slice(start, rows)
+        yield part, part.nbytes

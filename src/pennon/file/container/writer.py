@@ -22,10 +22,10 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange
-from pennon.core.units import MIB
+from pennon.core.units import KIB, MIB
 from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
 from pennon.errors import ArgumentError
-from pennon.file.container.arrays import batch_column
+from pennon.file.container.arrays import batch_columns
 from pennon.file.container.column_encoding import wrap_column_encoding
 from pennon.file.container.column_wire import PageMessage, page_message, serialize_column
 from pennon.file.container.column_writer import ColumnTree, EncodedPage, PageWork
@@ -42,6 +42,9 @@ from pennon.schema.version import FileVersion
 OWN_AFTER_BYTES: Final = 64 * MIB
 """After so many bytes of batches, pages under way are awaited and what is held back is copied, to let
 go of the batches."""
+
+_SMALL_BYTES: Final = 4 * KIB
+"""To copy so few bytes costs less than to write twice."""
 
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
 
@@ -84,7 +87,7 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
         self._held_bytes = 0
 
     def _take(self, batch: pa.RecordBatch) -> None:
-        columns = [batch_column(batch, top.name) for top in self._schema.fields]
+        columns = batch_columns(batch, self._schema.fields)
         if batch.num_rows == 0:
             return
         for writer, array in zip(self._tree.writers, columns, strict=True):
@@ -140,11 +143,14 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
 
     def _write_buffer(self, data: pa.Buffer) -> ByteRange:
         """Write a buffer and the padding behind it; return where it lies."""
-        position = self._sink.tell()
-        self._sink.write(data)
-        if data.size % BUFFER_ALIGNMENT:
-            self._sink.write(_PADDING[data.size % BUFFER_ALIGNMENT :])
-        return ByteRange(position, data.size)
+        position, size = self._sink.tell(), data.size
+        padding = _PADDING[size % BUFFER_ALIGNMENT :] if size % BUFFER_ALIGNMENT else b""
+        if size < _SMALL_BYTES:
+            self._sink.write(data.to_pybytes() + padding)
+        else:
+            self._sink.write(data)
+            self._sink.write(padding)
+        return ByteRange(position, size)
 
     def _write_part(self, data: bytes) -> ByteRange:
         """Write bytes without padding; return where they lie."""

@@ -22,7 +22,7 @@ from pennon.core.numpy_types import numpy_dtype
 from pennon.core.units import MIB, FieldId
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError, Breadcrumb
-from pennon.file.container.arrays import batch_column
+from pennon.file.container.arrays import batch_columns
 from pennon.file.container.losses import Losses
 from pennon.file.container.write_limits import RowGroups
 from pennon.file.container.writer_base import FileWriter, WrittenFile
@@ -90,7 +90,7 @@ class RowGroupWriter(FileWriter[_Slab]):
 
     def _slabs(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield whole row groups, some megabytes at a time; what is left waits."""
-        columns = [batch_column(batch, top.name) for top in self._schema.fields]
+        columns = batch_columns(batch, self._schema.fields)
         batch = pa.RecordBatch.from_arrays(columns, names=self._schema.names)
         self._num_rows += batch.num_rows
         held = sum(each.num_rows for each in self._waiting)

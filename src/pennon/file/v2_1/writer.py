@@ -139,14 +139,16 @@ class LeafColumn(GatheringColumn):
         """See `FieldWriter.flush`."""
         parts = list(self.cut())
         if len(parts) == 1 and not self.has_pages:
-            yield PageWork(parts[0].nbytes, partial(self.encode, parts[0], is_whole=True))
+            rows, size_bytes = parts[0]
+            yield PageWork(size_bytes, partial(self.encode, rows, is_whole=True))
         else:
-            yield from map(self.work_of, parts)
+            for rows, size_bytes in parts:
+                yield self.work_of(rows, size_bytes)
 
-    def work_of(self, rows: pa.Array) -> PageWork:
+    def work_of(self, rows: pa.Array, size_bytes: int) -> PageWork:
         """See `GatheringColumn.work_of`."""
         self.has_pages = True
-        return GatheringColumn.work_of(self, rows)  # a class with slots has no plain super()
+        return GatheringColumn.work_of(self, rows, size_bytes)  # slots: no plain super()
 
     def encode(self, array: pa.Array, *, is_whole: bool = False) -> list[EncodedPage]:
         """Return a page, or smaller ones if that cannot be one.

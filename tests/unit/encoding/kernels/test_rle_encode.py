@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
@@ -13,6 +14,8 @@ from pennon.encoding.kernels.rle_encode import (
     encode_runs,
     fill_nulls,
     hash_pieces,
+    join_pieces,
+    number_pieces,
     split_streams,
     tally,
 )
@@ -134,3 +137,52 @@ def test_keys_are_tallied_as_the_twin_does(dtype: type, items: int) -> None:
     assert tally(keys[:0], np.zeros(0, np.int64)) == (0, 0, 0, 0)
     with pytest.raises(ValueError, match="size for each"):
         tally(keys, np.zeros(3, np.int64))
+
+
+def pieces_of(texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes and offsets of byte strings."""
+    offsets = np.cumsum([0, *map(len, texts)])
+    return np.frombuffer(b"".join(texts), np.uint8), offsets
+
+
+@pytest.mark.parametrize("items", [1, 2, 40, 3000])
+@pytest.mark.parametrize("longest", [1, 7, 8, 9, 128])
+def test_pieces_are_numbered_by_their_first_occurrence(items: int, longest: int) -> None:
+    rng = np.random.default_rng(items)
+    base = [
+        rng.integers(97, 123, rng.integers(0, longest + 1)).astype(np.uint8) for _ in range(items)
+    ]
+    texts = [base[number].tobytes() for number in rng.integers(0, items, 1500)]
+    texts += [b"", b"\0", b"\0\0", b"a", b"a\0"]
+    data, offsets = pieces_of(texts)
+    for counted in (0, 1, 900, len(texts)):
+        found = number_pieces(data, offsets, counted)
+        assert found is not None
+        numbers, places, tallied = found
+        distinct = list(dict.fromkeys(texts))
+        assert [distinct[number] for number in numbers] == texts
+        assert [texts[place] for place in places] == distinct
+        counts = Counter(texts[:counted])
+        times = Counter(counts.values())
+        assert tallied == (len(counts), times[1], times[2], sum(map(len, counts)))
+    ends, joined = join_pieces(data, offsets, places)
+    assert joined.tobytes() == b"".join(distinct)
+    assert ends.tolist() == np.cumsum([0, *map(len, distinct)]).tolist()
+
+
+def test_long_pieces_and_pieces_without_bytes_are_not_numbered() -> None:
+    assert number_pieces(*pieces_of([b"a", b"x" * 129]), 2) is None
+    assert number_pieces(*pieces_of([b"", b""]), 2) is None
+
+
+@pytest.mark.parametrize("offsets", [[-1, 1], [0, 2, 1], [0, 11], [12, 13], []])
+def test_numbered_pieces_outside_the_data_are_refused(offsets: list[int]) -> None:
+    data = np.zeros(10, np.uint8)
+    with pytest.raises(ValueError, match="piece"):
+        number_pieces(data, np.array(offsets, np.int64), 0)
+    if offsets:
+        places = np.arange(len(offsets) - 1, dtype=np.int32)
+        with pytest.raises(ValueError, match="leaves"):
+            join_pieces(data, np.array(offsets, np.int64), places)
+    with pytest.raises(ValueError, match="no such piece"):
+        join_pieces(data, np.array([0, 1]), np.array([1], np.int32))

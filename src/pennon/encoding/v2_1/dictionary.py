@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import call_arrow
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.v2_1.concat_pages import join_strings
 from pennon.errors import FormatError
@@ -32,7 +33,7 @@ def decode_dictionary(
         pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
     )
     if not pa.types.is_dictionary(data_type):
-        return items.take(keys)
+        return call_arrow("take", items, keys)
     try:
         keys = keys.cast(data_type.index_type)
     except pa.ArrowInvalid as error:

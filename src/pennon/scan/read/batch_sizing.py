@@ -8,7 +8,7 @@ says how many bytes its rows take; the next ones that are planned go by that.
 ::
 
     a row        guessed, then learned: bytes of the last unit / its rows
-    a unit       UNIT_BYTES of such rows, in whole batches
+    a unit       UNIT_BYTES of such rows, or COLUMN_BYTES of one column, in whole batches
 
 Rows of fragments differ; what is learned is how many times as large as in the files they become.
 """
@@ -35,10 +35,16 @@ from pennon.scan.read.tasks import (
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
-UNIT_BYTES: Final = 8 * MIB
-"""What a unit becomes in memory.  Threads work on one each, and the caller looks at one."""
-FIRST_GROWTH: Final = 8
-"""How many times as large as in the files rows are taken to become, as long as nothing is known."""
+UNIT_BYTES: Final = 2 * MIB
+"""What a unit becomes in memory, at most.  Threads work on one each, and the caller looks at one."""
+COLUMN_BYTES: Final = 5 * MIB // 4
+"""What a unit has of each stored column, at most.  Less would take longer: to begin one costs some 30 us."""
+FAR_UNIT_BYTES: Final = 32 * MIB
+"""The same of a remote store, where to begin a unit is to wait for answers."""
+FIRST_GROWTH: Final = 32
+"""How many times as large as in the files rows are taken to become, as long as nothing is known: those of dictionaries do."""
+FIRST_FAR_GROWTH: Final = 8
+"""The same of a remote store, where small first units take as long as large ones."""
 REQUEST_BYTES: Final = 4 * MIB
 """Of a remote store so much of the files is read at once, unless it becomes far more."""
 
@@ -52,13 +58,16 @@ class BatchSizer:
         self._is_known = all(has_width(field.type) for field in schema)
         self._share = share
         self._is_remote = is_remote
+        columns = sum(_stored_columns(field.type) for field in schema)
+        self._unit_bytes = min(UNIT_BYTES, COLUMN_BYTES * max(columns, 1))
         self._growth: float | None = None
         """How many times as large as in the files rows become; None: nothing was decoded yet."""
 
-    def row_bytes(self, fragment: Fragment | FragmentRun, guess: float = FIRST_GROWTH) -> int:
-        """Return about how many bytes a row of a fragment takes in memory."""
+    def row_bytes(self, fragment: Fragment | FragmentRun, guess: float | None = None) -> int:
+        """Return about how many bytes a row of a fragment takes in memory; ``guess`` is its growth if none is known."""
         if self._is_known:
             return self._least
+        guess = guess or (FIRST_FAR_GROWTH if self._is_remote else FIRST_GROWTH)
         return max(int(self._stored(fragment) * (self._growth or guess)), self._least)
 
     def learn(
@@ -74,10 +83,10 @@ class BatchSizer:
 
     def unit_rows(self, fragment: Fragment | FragmentRun) -> int:
         """Return how many rows of a fragment to decode at once."""
-        rows = UNIT_BYTES // self.row_bytes(fragment)
-        if self._is_remote:
-            rows = min(4 * rows, int(REQUEST_BYTES // self._stored(fragment)))
-        return max(rows, 1)
+        width = self.row_bytes(fragment)
+        if not self._is_remote:
+            return max(self._unit_bytes // width, 1)
+        return max(min(FAR_UNIT_BYTES // width, int(REQUEST_BYTES // self._stored(fragment))), 1)
 
     def units(
         self, tasks: Sequence[ReadTask], batch_rows: int, *, may_cut: bool
@@ -112,3 +121,9 @@ class BatchSizer:
 
     def _stored(self, fragment: Fragment | FragmentRun) -> float:
         return max(bytes_per_row(fragment) * self._share, 1e-3)
+
+
+def _stored_columns(kind: pa.DataType) -> int:
+    """Return how many columns of a file values of a type have, about."""
+    children = [kind.field(number).type for number in range(kind.num_fields)]
+    return sum(map(_stored_columns, children)) or 1

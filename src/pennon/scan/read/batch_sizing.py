@@ -8,7 +8,7 @@ says how many bytes its rows take; the next ones that are planned go by that.
 ::
 
     a row        guessed, then learned: bytes of the last unit / its rows
-    a unit       UNIT_BYTES of such rows, or COLUMN_BYTES of one column, in whole batches
+    a unit       UNIT_BYTES of such rows, in whole batches
 
 Rows of fragments differ; what is learned is how many times as large as in the files they become.
 """
@@ -36,9 +36,10 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 UNIT_BYTES: Final = 2 * MIB
-"""What a unit becomes in memory, at most.  Threads work on one each, and the caller looks at one."""
-COLUMN_BYTES: Final = 5 * MIB // 4
-"""What a unit has of each stored column, at most.  Less would take longer: to begin one costs some 30 us."""
+"""What a unit becomes in memory.  Threads work on one each, and the caller looks at one.
+
+With less it would take longer: to begin a unit costs some 30 us for each column.
+"""
 FAR_UNIT_BYTES: Final = 32 * MIB
 """The same of a remote store, where to begin a unit is to wait for answers."""
 FIRST_GROWTH: Final = 32
@@ -58,8 +59,6 @@ class BatchSizer:
         self._is_known = all(has_width(field.type) for field in schema)
         self._share = share
         self._is_remote = is_remote
-        columns = sum(_stored_columns(field.type) for field in schema)
-        self._unit_bytes = min(UNIT_BYTES, COLUMN_BYTES * max(columns, 1))
         self._growth: float | None = None
         """How many times as large as in the files rows become; None: nothing was decoded yet."""
 
@@ -85,7 +84,7 @@ class BatchSizer:
         """Return how many rows of a fragment to decode at once."""
         width = self.row_bytes(fragment)
         if not self._is_remote:
-            return max(self._unit_bytes // width, 1)
+            return max(UNIT_BYTES // width, 1)
         return max(min(FAR_UNIT_BYTES // width, int(REQUEST_BYTES // self._stored(fragment))), 1)
 
     def units(
@@ -121,9 +120,3 @@ class BatchSizer:
 
     def _stored(self, fragment: Fragment | FragmentRun) -> float:
         return max(bytes_per_row(fragment) * self._share, 1e-3)
-
-
-def _stored_columns(kind: pa.DataType) -> int:
-    """Return how many columns of a file values of a type have, about."""
-    children = [kind.field(number).type for number in range(kind.num_fields)]
-    return sum(map(_stored_columns, children)) or 1

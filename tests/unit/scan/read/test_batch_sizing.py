@@ -9,7 +9,7 @@ import pytest
 
 from pennon.core.units import FieldId, FragmentId
 from pennon.scan.read import batch_sizing as sizer
-from pennon.scan.read.batch_sizing import COLUMN_BYTES, FIRST_GROWTH, UNIT_BYTES, BatchSizer
+from pennon.scan.read.batch_sizing import FIRST_GROWTH, UNIT_BYTES, BatchSizer
 from pennon.scan.read.tasks import DEFAULT_BATCH_BYTES, ScanTask, Unit
 from pennon.table.fragment import DataFileRef, Fragment
 
@@ -45,26 +45,17 @@ def decoded(row_bytes: int) -> list[list[pa.Array]]:
 
 def test_rows_of_one_width_need_no_learning() -> None:
     found = units(BatchSizer(NUMBERS, 1.0, is_remote=False), task(100))
-    assert {unit.rows for unit in found[:-1]} == {COLUMN_BYTES // 8}
-
-
-def test_units_of_several_columns_are_larger_but_bounded() -> None:
-    pair = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.int64()))])
-    numbers = [("n", pa.int64()), ("m", pa.int64())]
-    for schema, width in ((pa.schema(numbers), 16), (pa.schema([("s", pair)]), 16)):
-        mine = BatchSizer(schema, 1.0, is_remote=False)
-        mine.learn(task(16).fragment, decoded(width), 100)
-        assert units(mine, task(16))[0].rows == UNIT_BYTES // width
+    assert {unit.rows for unit in found} == {UNIT_BYTES // 8}
 
 
 def test_batch_sizes_follow_decoded_bytes_of_earlier_units() -> None:
     mine, one = BatchSizer(TEXT, 1.0, is_remote=False), task(16)
     planned = mine.units([one], BATCH, may_cut=True)
     first = [unit.rows for unit, _ in islice(planned, 2)]
-    assert first == [_batches(COLUMN_BYTES // (16 * FIRST_GROWTH))] * 2
+    assert first == [_batches(UNIT_BYTES // (16 * FIRST_GROWTH))] * 2
     mine.learn(one.fragment, decoded(64), 100)
     unit, cost = next(planned)
-    assert (unit.rows, cost) == (_batches(COLUMN_BYTES // 64), 64 * _batches(COLUMN_BYTES // 64))
+    assert (unit.rows, cost) == (_batches(UNIT_BYTES // 64), 64 * _batches(UNIT_BYTES // 64))
     mine.learn(one.fragment, decoded(1024), 100)
     unit, cost = next(planned)
     assert (unit.rows, cost) == (BATCH, 1024 * BATCH)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+
 
 def start_peak() -> int:
     """Forget the peak of this process's memory, and return what it holds now, in bytes."""
@@ -18,3 +20,11 @@ def peak_bytes() -> int:
     """Return the most memory that this process held since `start_peak` or its own start."""
     (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in one)
     return int(line.split()[1]) * 1024
+
+
+def held_bytes() -> int:
+    """Return how many bytes of Arrow's pools are in use: those of streams, and all others."""
+    usual, streams = pa.default_memory_pool(), pa.jemalloc_memory_pool()
+    if usual.backend_name == streams.backend_name:
+        return usual.bytes_allocated()
+    return usual.bytes_allocated() + streams.bytes_allocated()

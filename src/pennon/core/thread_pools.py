@@ -186,6 +186,7 @@ def map_in_order(
             future, _, price = started.popleft()
             result = future.result()
             spent -= price
+            del future  # it holds the result, too
             yield result
             del result
     except Exception:

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import allocate_buffer, call_arrow
 from pennon.encoding import array_limit
 from pennon.encoding.block import (
     AllNullBlock,
@@ -110,7 +111,7 @@ def aligned(buffer: pa.Buffer, width: int) -> pa.Buffer:
     need = min(width & -width, _ALIGNMENT)
     if buffer.address % need == 0:
         return buffer
-    copy = pa.allocate_buffer(buffer.size)
+    copy = allocate_buffer(buffer.size)
     np.frombuffer(copy, np.uint8)[:] = np.frombuffer(buffer, np.uint8)
     return copy
 
@@ -260,8 +261,13 @@ def _dictionary(
         return _dictionary_array(indices, validity, items, data_type)
     items = assemble_as(block.items, data_type)
     _check_indices(indices, len(items) + 1)
-    places = pa.array(indices.astype(np.int64) - 1, mask=indices == 0)
-    return items.take(places)
+    held = indices != 0
+    validity = None if held.all() else pa.py_buffer(np.packbits(held, bitorder="little"))
+    places = indices - indices.dtype.type(1)  # of NULLs the greatest number, which is not looked at
+    keys = pa.Array.from_buffers(
+        pa.from_numpy_dtype(places.dtype), len(places), [validity, pa.py_buffer(places)]
+    )
+    return call_arrow("take", items, keys)
 
 
 def _check_indices(indices: np.ndarray, count: int) -> None:

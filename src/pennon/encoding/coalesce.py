@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.kernels.gather import gather
+from pennon.core.memory import allocate_buffer
 from pennon.core.units import MIB
 from pennon.encoding.read_protocol import Steps
 
@@ -147,7 +148,7 @@ def _find(request: ByteRequest, extent: ByteRange, data: pa.Buffer) -> pa.Buffer
         return data.slice(0, 0)
     if int(request.starts.min()) < extent.position or int(request.ends.max()) > extent.end:
         return None
-    target = pa.allocate_buffer(int((request.ends - request.starts).sum()))
+    target = allocate_buffer(int((request.ends - request.starts).sum()))
     gather(
         np.frombuffer(data, np.uint8),
         request.starts - extent.position,

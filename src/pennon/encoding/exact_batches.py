@@ -25,6 +25,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import Streaming
 from pennon.encoding.kernels.exact_arrays import ExactColumns
 
 SHARE: Final = 2
@@ -73,7 +74,11 @@ def exact_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     for batch in batches:
         if exact is None or not batch.schema.equals(exact.schema):
             exact = ExactBatches(batch.schema)
-        yield exact.cut(batch)
+        with Streaming():
+            found = exact.cut(batch)
+        del batch  # it may hold more, and is not needed while the caller works
+        yield found
+        del found
 
 
 def exact_parts(batch: pa.RecordBatch, counts: Sequence[int]) -> list[pa.RecordBatch]:

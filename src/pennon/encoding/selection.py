@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import call_arrow, current_pool
 from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import (
     arrow_offsets,
@@ -43,12 +44,12 @@ _PLAIN: Final[Mapping[int, npt.DTypeLike]] = {
 
 def keep(array: pa.Array, mask: pa.Array) -> pa.Array:
     """Return the values for which ``mask`` is true."""
-    return _copied(array).filter(mask)
+    return call_arrow("filter", _copied(array), mask)
 
 
 def take(array: pa.Array, indices: pa.Array) -> pa.Array:
     """Return the values of these numbers."""
-    return _copied(array).take(indices)
+    return call_arrow("take", _copied(array), indices)
 
 
 def take_few(array: pa.Array, numbers: Int64Array) -> pa.Array | None:
@@ -175,7 +176,7 @@ def keep_rows(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
 def _copied(array: pa.Array) -> pa.Array:
     if not _is_misread(array.type):
         return array
-    copied: pa.Array[Any] = pa.concat_arrays([array, array.slice(0, 0)])
+    copied: pa.Array[Any] = pa.concat_arrays([array, array.slice(0, 0)], current_pool())
     return copied
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.gather import scatter
+from pennon.core.memory import allocate_buffer
 from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
@@ -134,7 +135,7 @@ class Fetcher:
     def _read_groups(self, plan: FetchPlan) -> list[pa.Buffer]:
         """Read the groups; the parts of a long one go to their places as they come."""
         wholes = [
-            pa.allocate_buffer(group.size_bytes) if len(parts) > 1 else None
+            allocate_buffer(group.size_bytes) if len(parts) > 1 else None
             for group, parts in zip(plan.groups, plan.requests, strict=True)
         ]
         parts = [
@@ -185,7 +186,7 @@ def _pack(
         packed = _slice(ByteRange(int(range_starts[0]), size_bytes), starts, buffers)
         if packed.address % _ALIGNMENT == 0:
             return packed
-    target = pa.allocate_buffer(size_bytes)
+    target = allocate_buffer(size_bytes)
     out = byte_view(target)
     sizes = range_ends - range_starts
     targets = np.cumsum(sizes) - sizes

@@ -21,6 +21,7 @@ from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, 
 from pennon.core.io_counters import READ
 from pennon.core.kernels.gather import gather, total_size
 from pennon.core.kernels.mapping import Mapping
+from pennon.core.memory import allocate_buffer
 from pennon.core.telemetry import REQUEST_BYTES, REQUESTS, TELEMETRY, series
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
@@ -180,7 +181,7 @@ class MappedReader:
         if isinstance(request, SparseRead):
             hull = request.hull
             return self._buffer.slice(hull.position, hull.size_bytes)
-        target = pa.allocate_buffer(total)
+        target = allocate_buffer(total)
         gather(self._bytes, starts, ends, byte_view(target))
         return target
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.gather import gather_from_file
+from pennon.core.memory import allocate_buffer
 from pennon.core.units import MIB
 from pennon.errors import Breadcrumb, FormatError
 
@@ -59,7 +60,7 @@ class FileBehind:
         try:
             if FileBehind.of(self.real, fd) != self:
                 return None
-            target = pa.allocate_buffer(size_bytes)
+            target = allocate_buffer(size_bytes)
             gather_from_file(fd, starts, ends, _bytes_of(target))
         except EOFError as error:
             raise FormatError(str(error), where=Breadcrumb(self.real)) from None

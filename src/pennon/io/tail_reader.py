@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.core.kernels.gather import gather
+from pennon.core.memory import allocate_buffer
 from pennon.io.mapped import as_ranges, byte_view, check_gather
 from pennon.io.store import ObjectReader, ReaderAround
 
@@ -65,7 +66,7 @@ class KnownEnd(ReaderAround):
         return self._gather(request)
 
     def _gather(self, request: Gather) -> pa.Buffer:
-        target = pa.allocate_buffer(check_gather(request, self.size_bytes, self.path))
+        target = allocate_buffer(check_gather(request, self.size_bytes, self.path))
         starts, ends = as_ranges(request)
         gather(byte_view(self._end), starts - self._first, ends - self._first, byte_view(target))
         return target

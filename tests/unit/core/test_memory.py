@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.memory import allocate, copied, kept
+from pennon.core.memory import Streaming, allocate, copied, current_pool, kept
 
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])
@@ -28,6 +28,33 @@ def test_large_room_is_allocated_from_the_arrow_pool() -> None:
     assert pa.total_allocated_bytes() - before >= buffer.size
     del buffer
     assert pa.total_allocated_bytes() == before
+
+
+def test_memory_of_streams_comes_from_jemalloc_where_mimalloc_is_usual() -> None:
+    if pa.default_memory_pool().backend_name != "mimalloc":
+        assert current_pool() is None
+        return
+    pool = pa.jemalloc_memory_pool()
+    before, usual = pool.bytes_allocated(), pa.total_allocated_bytes()
+    with Streaming():
+        with Streaming():
+            array = allocate(1 << 20, np.uint8)
+        assert current_pool() is not None
+    assert current_pool() is None
+    assert pool.bytes_allocated() - before >= 1 << 20
+    del array
+    assert pool.bytes_allocated() == before
+    assert pa.total_allocated_bytes() == usual
+
+
+def test_memory_of_streams_comes_from_a_default_pool_that_is_chosen() -> None:
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        with Streaming():
+            assert current_pool() is None
+    finally:
+        pa.set_memory_pool(usual)
 
 
 def test_copied_array_is_c_contiguous() -> None:

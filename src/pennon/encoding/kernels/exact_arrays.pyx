@@ -17,9 +17,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from pyarrow import allocate_buffer
-
 from pennon.core.kernels.mapping cimport is_mapped
+from pennon.core.memory import allocate_buffer
 from pennon.errors import FormatError
 
 cdef extern from "Python.h":

@@ -24,6 +24,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.kernels.gather import gather, scatter
+from pennon.core.memory import allocate_buffer
 from pennon.encoding.arrow_buffers import Bytes
 
 
@@ -87,7 +88,7 @@ def write_parts(parts: Sequence[Part], positions: Int64Array) -> pa.Buffer:
             return pa.py_buffer(alone.source[alone.starts[0] : ends[-1]])
     begin = int(positions[0, 0])
     total = int(positions[-1, -1] + parts[-1].sizes[-1]) - begin
-    target = pa.allocate_buffer(total)
+    target = allocate_buffer(total)
     view = np.frombuffer(target, np.uint8)
     for number, part in enumerate(parts):
         pieces = part if isinstance(part, Slices) else part.slices(positions[number - 1])

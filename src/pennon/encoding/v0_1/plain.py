@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import allocate_buffer
 from pennon.core.units import bytes_for_bits
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import FixedWidthBlock
@@ -52,7 +53,7 @@ def _read_bits(pages: Pages, picks: Picks) -> Steps[pa.Buffer]:
     if len(sizes) == 1 and not picks.starts[0] & 7:
         return data
     shift = (np.cumsum(sizes) - sizes - first) * 8
-    target = pa.allocate_buffer(bytes_for_bits(picks.count))
+    target = allocate_buffer(bytes_for_bits(picks.count))
     source = np.frombuffer(data, np.uint8)
     pick_bits(source, picks.starts + shift, picks.ends + shift, np.frombuffer(target, np.uint8))
     return target

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.core.kernels.gather import gather
+from pennon.core.memory import allocate_buffer
 from pennon.core.units import KIB, bytes_for_bits
 from pennon.encoding.arrow_buffers import EMPTY, values_of
 from pennon.encoding.block import Block, FixedWidthBlock
@@ -77,7 +78,7 @@ def pick_rows(data: pa.Buffer, width: int, rows: Rows) -> pa.Buffer:
     """Return ``rows`` of ``width`` bytes each out of a buffer that is in memory whole."""
     if rows.is_contiguous:
         return data.slice(int(rows.starts[0]) * width, rows.count * width)
-    target = pa.allocate_buffer(rows.count * width)
+    target = allocate_buffer(rows.count * width)
     source = np.frombuffer(data, np.uint8)
     gather(source, rows.starts * width, rows.ends * width, np.frombuffer(target, np.uint8))
     return target
@@ -125,7 +126,7 @@ def _pick(data: pa.Buffer, starts: np.ndarray, ends: np.ndarray, count: int) -> 
     """Return the bits of the given ranges, packed; no copy if they already are."""
     if len(starts) == 1 and starts[0] % 8 == 0:
         return data.slice(int(starts[0]) // 8, bytes_for_bits(count))
-    target = pa.allocate_buffer(bytes_for_bits(count))
+    target = allocate_buffer(bytes_for_bits(count))
     pick_bits(np.frombuffer(data, np.uint8), starts, ends, np.frombuffer(target, np.uint8))
     return target
 

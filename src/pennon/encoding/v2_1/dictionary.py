@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.memory import allocate
+from pennon.core.memory import allocate, call_arrow
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.dictionaries import look_up
 from pennon.encoding.v2_1 import encodings as e
@@ -41,7 +41,7 @@ def decode_dictionary(
         pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
     )
     if not pa.types.is_dictionary(data_type):
-        return items.take(keys)
+        return call_arrow("take", items, keys)
     try:
         keys = keys.cast(data_type.index_type)
     except pa.ArrowInvalid as error:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.kernels.gather import gather, total_size
-from pennon.core.memory import allocate
+from pennon.core.memory import allocate, allocate_buffer
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import (
     AllNullBlock,
@@ -82,7 +82,7 @@ def pick_bytes(data: Bytes, starts: Int64Array, ends: Int64Array) -> pa.Buffer:
     if len(starts) == 1 and 0 <= starts[0] <= ends[0] <= len(data):
         return pa.py_buffer(data[starts[0] : ends[0]])
     try:
-        target = pa.allocate_buffer(total_size(starts, ends, len(data)))
+        target = allocate_buffer(total_size(starts, ends, len(data)))
         gather(data, starts, ends, as_bytes(target))
     except ValueError as error:
         raise FormatError(str(error)) from error

@@ -25,6 +25,7 @@ from typing import Final, TypeAlias, TypeVar
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import current_pool
 from pennon.core.units import FieldId
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
@@ -287,4 +288,4 @@ def join(chunks: Sequence[pa.Array], data_type: pa.DataType) -> pa.Array:
     """Return all chunks as one array; copied only if there are several."""
     if len(chunks) == 1:
         return chunks[0]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, data_type)
+    return pa.concat_arrays(chunks, current_pool()) if chunks else pa.nulls(0, data_type)

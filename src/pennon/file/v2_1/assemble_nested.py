@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import current_pool
 from pennon.encoding.assemble import field_of, retype
 from pennon.encoding.v2_1.layouts import Layer
 from pennon.encoding.v2_1.leaf import leaf_array
@@ -115,7 +116,7 @@ def merge(tree: Tree, leaves: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
     lengths = {tuple(len(chunk) for chunk in chunks) for chunks in leaves}
     if len(lengths) == 1:
         return [_merge(tree, list(parts)) for parts in zip(*leaves, strict=True)]
-    whole = [pa.concat_arrays(chunks) for chunks in leaves]
+    whole = [pa.concat_arrays(chunks, current_pool()) for chunks in leaves]
     if len({len(array) for array in whole}) != 1:
         message = "columns of one field with different numbers of rows"
         raise FormatError(message)

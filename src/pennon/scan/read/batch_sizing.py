@@ -35,10 +35,17 @@ from pennon.scan.read.tasks import (
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
-UNIT_BYTES: Final = 8 * MIB
-"""What a unit becomes in memory.  Threads work on one each, and the caller looks at one."""
-FIRST_GROWTH: Final = 8
-"""How many times as large as in the files rows are taken to become, as long as nothing is known."""
+UNIT_BYTES: Final = 2 * MIB
+"""What a unit becomes in memory.  Threads work on one each, and the caller looks at one.
+
+With less it would take longer: to begin a unit costs some 30 us for each column.
+"""
+FAR_UNIT_BYTES: Final = 32 * MIB
+"""The same of a remote store, where to begin a unit is to wait for answers."""
+FIRST_GROWTH: Final = 32
+"""How many times as large as in the files rows are taken to become, as long as nothing is known: those of dictionaries do."""
+FIRST_FAR_GROWTH: Final = 8
+"""The same of a remote store, where small first units take as long as large ones."""
 REQUEST_BYTES: Final = 4 * MIB
 """Of a remote store so much of the files is read at once, unless it becomes far more."""
 
@@ -55,10 +62,11 @@ class BatchSizer:
         self._growth: float | None = None
         """How many times as large as in the files rows become; None: nothing was decoded yet."""
 
-    def row_bytes(self, fragment: Fragment | FragmentRun, guess: float = FIRST_GROWTH) -> int:
-        """Return about how many bytes a row of a fragment takes in memory."""
+    def row_bytes(self, fragment: Fragment | FragmentRun, guess: float | None = None) -> int:
+        """Return about how many bytes a row of a fragment takes in memory; ``guess`` is its growth if none is known."""
         if self._is_known:
             return self._least
+        guess = guess or (FIRST_FAR_GROWTH if self._is_remote else FIRST_GROWTH)
         return max(int(self._stored(fragment) * (self._growth or guess)), self._least)
 
     def learn(
@@ -74,10 +82,10 @@ class BatchSizer:
 
     def unit_rows(self, fragment: Fragment | FragmentRun) -> int:
         """Return how many rows of a fragment to decode at once."""
-        rows = UNIT_BYTES // self.row_bytes(fragment)
-        if self._is_remote:
-            rows = min(4 * rows, int(REQUEST_BYTES // self._stored(fragment)))
-        return max(rows, 1)
+        width = self.row_bytes(fragment)
+        if not self._is_remote:
+            return max(UNIT_BYTES // width, 1)
+        return max(min(FAR_UNIT_BYTES // width, int(REQUEST_BYTES // self._stored(fragment))), 1)
 
     def units(
         self, tasks: Sequence[ReadTask], batch_rows: int, *, may_cut: bool

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.memory import Streaming
 from pennon.errors import ArgumentError
 from pennon.scan.read.fragment_reader import Chunks, one_array
 
@@ -67,7 +68,8 @@ def cut_batches(
     for rows in parts:
         left = rows
         while left:
-            arrays, count = _peek(cutters, min(batch_rows, left))
+            with Streaming():
+                arrays, count = _peek(cutters, min(batch_rows, left))
             for cutter in cutters:
                 cutter.skip(count)
             left -= count

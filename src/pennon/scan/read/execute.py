@@ -17,16 +17,17 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import Streaming
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import PoolSpec, map_all, map_in_order
 from pennon.core.units import KIB, MIB
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.projection import Projection
-from pennon.scan.read.batch_sizing import BatchSizer
+from pennon.scan.read.batch_sizing import UNIT_BYTES, BatchSizer
 from pennon.scan.read.batches import cut_batches, empty_batch
 from pennon.scan.read.columns import Place, show_columns
-from pennon.scan.read.fragment_reader import Chunks, FragmentReader
-from pennon.scan.read.fragment_run import FragmentRun, RunReader
+from pennon.scan.read.fragment_reader import Chunks, FragmentReader, PreparedRead
+from pennon.scan.read.fragment_run import FragmentRun, PreparedRun, RunReader
 from pennon.scan.read.join_tasks import join_tasks
 from pennon.scan.read.late_materialization import read_live
 from pennon.scan.read.tasks import ReadTask, ScanTask, Unit, bytes_per_row, plan_units
@@ -39,7 +40,7 @@ R = TypeVar("R")
 
 READ_AHEAD_BYTES = 64 * MIB
 MAPPED_UNIT_BYTES = 16 * MIB
-"""Ahead for each processor where no request is waited for: a unit; more would only take memory."""
+"""Ahead for each processor where no request is waited for: more would only take memory."""
 SMALL_JOB_BYTES = 256 * KIB
 SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
@@ -137,6 +138,28 @@ class Reading:
             return (work(item) for item in items)
         return map_in_order(work, items, cost, budget, self.pool_spec)
 
+    def stream_in_order(
+        self, work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
+    ) -> Generator[R, None, None]:
+        """Yield as `map_in_order` does what becomes batches and is soon given back.
+
+        Where no request is waited for, each processor has one item under way: more would only take memory.
+        """
+
+        def work_streaming(item: T) -> R:
+            with Streaming():
+                return work(item)
+
+        if self.is_remote:
+            return self.map_in_order(work_streaming, items, cost, budget)
+
+        def share(item: T) -> int:
+            size_bytes = cost(item)
+            return size_bytes if size_bytes > MAPPED_UNIT_BYTES else min(size_bytes, UNIT_BYTES)
+
+        budget = min(budget, processors() * UNIT_BYTES)
+        return self.map_in_order(work_streaming, items, share, budget)
+
     def reader_of(self, task: int) -> FragmentReader | RunReader:
         """Return the reader of the fragment, or the run, of a task."""
         fragment = self.tasks[task].fragment
@@ -198,21 +221,21 @@ def read_batches(
     """
     schema, reading = scan.projection.arrow, Reading.of(scan)
     sizer = BatchSizer(schema, _share(scan), is_remote=scan.is_remote)
-    if not scan.is_remote:
-        read_ahead_bytes = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
+    prepared = _PreparedTask(reading, scan.projection.read.fields)
 
     def work(planned: tuple[Unit, int]) -> tuple[Unit, list[Chunks]]:
         unit, _ = planned
-        read = _read_unit(reading, unit, scan.projection.read.fields)
+        read = prepared.read(unit)
         sizer.learn(reading.tasks[unit.task].fragment, read, unit.rows)
         return unit, _show(reading, unit, read)
 
     units = sizer.units(reading.tasks, batch_rows, may_cut=may_cut)
     cost = itemgetter(1)
-    with closing(reading.map_in_order(work, units, cost, read_ahead_bytes)) as results:
+    with closing(reading.stream_in_order(work, units, cost, read_ahead_bytes)) as results:
         for unit, columns in results:
             parts = reading.parts_of(unit) if by_fragment else [unit.rows]
             yield from cut_batches(columns, parts, batch_rows, schema)
+            del columns  # not held while the next unit is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +328,26 @@ def _read_unit(reading: Reading, unit: Unit, fields: Sequence[Field]) -> list[Ch
         return []
     live, columns = reading.reader_of(unit.task).find(fields)
     return read_live(columns, live.between(unit.start, unit.end))
+
+
+class _PreparedTask:
+    """The fields of one task, ready to be read: units that follow one another are mostly of one."""
+
+    def __init__(self, reading: Reading, fields: Sequence[Field]) -> None:
+        self._reading = reading
+        self._fields = fields
+        self._found: tuple[int, LiveRows, PreparedRead | PreparedRun] | None = None
+
+    def read(self, unit: Unit) -> list[Chunks]:
+        """Return the live rows of a unit, for each field; many threads may ask."""
+        if not self._fields:
+            return []
+        found = self._found
+        if found is None or found[0] != unit.task:
+            found = unit.task, *self._reading.reader_of(unit.task).find(self._fields)
+            self._found = found
+        _, live, columns = found
+        return read_live(columns, live.between(unit.start, unit.end))
 
 
 def _show(reading: Reading, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:

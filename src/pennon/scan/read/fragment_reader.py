@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import current_pool
 from pennon.core.thread_pools import PoolSpec, map_all, pool
 from pennon.core.units import KIB
 from pennon.encoding.exact_batches import exact_array
@@ -396,5 +397,5 @@ def one_array(chunks: Chunks) -> pa.Array[Any]:
     """Return chunks as one array; one chunk is returned as it is."""
     if len(chunks) == 1:
         return chunks[0]
-    whole: pa.Array[Any] = pa.concat_arrays(chunks)
+    whole: pa.Array[Any] = pa.concat_arrays(chunks, current_pool())
     return whole

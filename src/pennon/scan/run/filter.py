@@ -165,6 +165,7 @@ def read_filtered_batches(
     with closing(_Run(query, read_ahead_bytes, sizes).read()) as pieces:
         for rows, columns in pieces:
             yield from cut_batches(columns, [rows], batch_rows, query.schema)
+            del columns  # not held while the next piece is waited for
 
 
 class _Run:
@@ -176,8 +177,11 @@ class _Run:
         self._reading = Reading.of(query.scan, share_of(query))
         self._filter = UnitFilter(query, self._reading, None if sizes is WHOLE else decoded)
         self._budget = read_ahead_bytes
-        if not query.scan.is_remote:
-            self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
+        self._in_order = self._reading.stream_in_order
+        if sizes is WHOLE:
+            self._in_order = self._reading.map_in_order
+            if not query.scan.is_remote:
+                self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
 
     def read(self) -> Generator[Columns, None, None]:
         """Yield what is found, in order, until it is enough."""
@@ -211,8 +215,7 @@ class _Run:
         def work(job: list[Unit]) -> int:
             return sum(self._filter.count(unit) for unit in job)
 
-        reading = self._reading
-        with closing(reading.map_in_order(work, self._jobs(), self._cost, self._budget)) as counts:
+        with closing(self._in_order(work, self._jobs(), self._cost, self._budget)) as counts:
             return sum(counts)
 
     # --- units ------------------------------------------------------------------------------------
@@ -222,8 +225,7 @@ class _Run:
         jobs = self._jobs()
         if self._query.most is not None:  # the first unit may be enough
             yield from chain.from_iterable(map(self._work, islice(jobs, 1)))
-        reading = self._reading
-        with closing(reading.map_in_order(self._work, jobs, self._cost, self._budget)) as results:
+        with closing(self._in_order(self._work, jobs, self._cost, self._budget)) as results:
             for found in results:
                 yield from found
 
@@ -318,7 +320,7 @@ class _Run:
             held = int(rows[-1] - rows[0]) + 1 if reading.is_remote else len(rows)
             return min(held * piece.fields.rest_width, self._most_bytes)
 
-        with closing(reading.map_in_order(read, pieces, cost, self._budget)) as results:
+        with closing(self._in_order(read, pieces, cost, self._budget)) as results:
             yield from results
 
     def _is_piece(self, kept: Kept) -> bool:

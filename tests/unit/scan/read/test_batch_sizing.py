@@ -34,6 +34,11 @@ def units(each: BatchSizer, one: ScanTask, *, may_cut: bool = True) -> list[Unit
     return [unit for unit, _ in each.units([one], BATCH, may_cut=may_cut)]
 
 
+def _batches(rows: int) -> int:
+    """Return a number of rows in whole batches."""
+    return -(-rows // BATCH) * BATCH
+
+
 def decoded(row_bytes: int) -> list[list[pa.Array]]:
     return [[pa.array([b"x" * row_bytes] * 100, pa.binary(row_bytes))]]
 
@@ -47,13 +52,13 @@ def test_batch_sizes_follow_decoded_bytes_of_earlier_units() -> None:
     mine, one = BatchSizer(TEXT, 1.0, is_remote=False), task(16)
     planned = mine.units([one], BATCH, may_cut=True)
     first = [unit.rows for unit, _ in islice(planned, 2)]
-    assert first == [UNIT_BYTES // (16 * FIRST_GROWTH)] * 2
+    assert first == [_batches(UNIT_BYTES // (16 * FIRST_GROWTH))] * 2
     mine.learn(one.fragment, decoded(64), 100)
     unit, cost = next(planned)
-    assert (unit.rows, cost) == (UNIT_BYTES // 64, UNIT_BYTES)
+    assert (unit.rows, cost) == (_batches(UNIT_BYTES // 64), 64 * _batches(UNIT_BYTES // 64))
     mine.learn(one.fragment, decoded(1024), 100)
     unit, cost = next(planned)
-    assert (unit.rows, cost) == (BATCH, UNIT_BYTES)
+    assert (unit.rows, cost) == (BATCH, 1024 * BATCH)
 
 
 def test_batch_sizing_learns_from_another_fragment() -> None:
@@ -77,7 +82,7 @@ def test_scan_units_are_whole_batches_and_cover_all_rows() -> None:
 
 
 def test_small_tables_are_shared_by_the_processors() -> None:
-    assert len(units(BatchSizer(NUMBERS, 1.0, is_remote=False), task(8, rows=500_000))) == 2
+    assert len(units(BatchSizer(NUMBERS, 1.0, is_remote=False), task(8, rows=200_000))) == 2
     assert len(units(BatchSizer(NUMBERS, 1.0, is_remote=False), task(8, rows=50_000))) == 1
 
 
@@ -90,7 +95,7 @@ def test_processors_share_no_batch() -> None:
 def test_batch_sizes_of_remote_stores_are_larger_but_bounded() -> None:
     mine, one = BatchSizer(NUMBERS, 1.0, is_remote=True), task(4)
     assert units(mine, one)[0].rows == sizer.REQUEST_BYTES // 4
-    assert units(mine, task(1))[0].rows == 4 * UNIT_BYTES // 8
+    assert units(mine, task(1))[0].rows == sizer.FAR_UNIT_BYTES // 8
 
 
 def test_a_share_of_the_files() -> None:

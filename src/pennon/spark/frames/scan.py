@@ -33,6 +33,11 @@ ADDRESS: Final = "__pennon_address"
 MOST_RANGE_ROWS: Final = 1 << 26
 """Half a gigabyte of numbers: what is larger is not broadcast in any case."""
 
+KEPT_NUMBERS: Final = 64
+"""So many frames of numbers are kept by a session."""
+_NUMBERS: Final = "_pennon_numbers"
+"""The attribute of a session that has them; a table of all sessions would keep these alive, as frames know their session."""
+
 
 def frame_of(
     spark: SparkSession,
@@ -202,12 +207,20 @@ def numbers_up_to(spark: SparkSession, count: int, rows: int) -> DataFrame:
 
     Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
     where two are joined.  So the numbers are made of a range that has as many rows as the table, of which
-    the first of each partition is kept; the JVM goes through a range in next to no time.
+    the first of each partition is kept; the JVM goes through a range in next to no time.  The session keeps the frame:
+    to make it takes as long as to read a small table.
     """
     step = max(min(rows, MOST_RANGE_ROWS) // count, 1)
-    # as text: the JVM is called once, and looks the plan through once
-    numbers = f"range(0, {count * step}, 1, {count})"
-    return spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone
+    known: dict[tuple[int, int], DataFrame] = vars(spark).setdefault(_NUMBERS, {})
+    found = known.get((count, step))
+    if found is None:
+        # as text: the JVM is called once, and looks the plan through once
+        numbers = f"range(0, {count * step}, 1, {count})"
+        found = spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone
+        while len(known) >= KEPT_NUMBERS:
+            known.pop(next(iter(known)), None)
+        known[count, step] = found
+    return found
 
 
 def check_limit(limit: object) -> None:

@@ -45,11 +45,12 @@ def frame_of(
     options: ReadOptions,
     where: str | Predicate | None = None,
     planned: Sequence[Partition] | None = None,
+    rows: int | None = None,
 ) -> DataFrame:
     """Return a DataFrame over a version, of the columns and in the batches that options ask for.
 
     ``where`` is a condition, as text in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
-    session.
+    session.  ``rows``: no more than these pass, and Spark is told so; None: that is not known.
     """
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
@@ -61,7 +62,10 @@ def frame_of(
     partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)
-    numbers = numbers_of(spark, partitions)
+    if rows is None:
+        numbers = numbers_of(spark, partitions)
+    else:  # a power of two: the session keeps fewer frames
+        numbers = numbers_up_to(spark, len(partitions), 1 << rows.bit_length())
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
@@ -101,9 +105,13 @@ def passing(scan: TableScan, where: str | Predicate) -> TableScan:
 
 
 def passing_rows(
-    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str | Predicate
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    where: str | Predicate,
+    most: int | None = None,
 ) -> DataFrame:
-    """Return a DataFrame of the rows of a version that pass a condition.
+    """Return a DataFrame of the rows of a version that pass a condition; ``most``: no more than these do, None: that is not known.
 
     Few rows that little had to be tested for are found here, and handed to Spark with its plan: no job starts
     for them.
@@ -114,7 +122,7 @@ def passing_rows(
     rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
     if rows is not None:
         return local_frame(spark, rows, schema)
-    return frame_of(spark, snapshot, options, where)
+    return frame_of(spark, snapshot, options, where, rows=most)
 
 
 def first_rows(
@@ -214,13 +222,19 @@ def numbers_up_to(spark: SparkSession, count: int, rows: int) -> DataFrame:
     known: dict[tuple[int, int], DataFrame] = vars(spark).setdefault(_NUMBERS, {})
     found = known.get((count, step))
     if found is None:
-        # as text: the JVM is called once, and looks the plan through once
-        numbers = f"range(0, {count * step}, 1, {count})"
-        found = spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone
-        while len(known) >= KEPT_NUMBERS:
-            known.pop(next(iter(known)), None)
+        found = (
+            spark.range(0, count, 1, count) if step == 1 else _spread_numbers(spark, count, step)
+        )
+        if len(known) >= KEPT_NUMBERS:
+            known.clear()
         known[count, step] = found
     return found
+
+
+def _spread_numbers(spark: SparkSession, count: int, step: int) -> DataFrame:
+    # as text: the JVM is called once, and looks the plan through once
+    numbers = f"range(0, {count * step}, 1, {count})"
+    return spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone
 
 
 def check_limit(limit: object) -> None:

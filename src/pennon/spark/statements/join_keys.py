@@ -63,7 +63,10 @@ def limited_by_keys(views: Sequence[TableView]) -> list[TableView]:
         return list(views)
     keys = _Keys(views, links, rows)
     keys.read()
-    return [_limited(view, keys.found_for(number)) for number, view in enumerate(views)]
+    return [
+        replace(_limited(view, keys.found_for(number)), rows=keys.known_rows(number))
+        for number, view in enumerate(views)
+    ]
 
 
 def _fits(views: Sequence[TableView], link: Link) -> bool:
@@ -118,9 +121,15 @@ class _Keys:
                 found = self._read(number)
                 if found is not None:
                     self.held[number] = found
-        for number in reversed(order):
-            self._reduce(number)
+        applied = frozenset(self.limits)
         self.limits.clear()
+        for number in reversed(order):
+            self._reduce(number, applied)
+
+    def known_rows(self, number: int) -> int | None:
+        """Return how many rows the scan of a table gives at the most; None if that is not known."""
+        held = self.held.get(number)
+        return None if held is None else held.num_rows
 
     def found_for(self, number: int) -> list[_Limit]:
         """Return what limits the scan of a table."""
@@ -132,11 +141,15 @@ class _Keys:
         for link in self.links:
             if link.target != number or link.source not in self.held or link in self.useless:
                 continue
-            if link not in self.limits:
-                self.limits[link] = self._keys(link)
-            keys = self.limits[link]
-            if keys is not None:
-                yield _Limit(link.target_column, keys, self.views[link.source])
+            limit = self._limit(link)
+            if limit is not None:
+                yield limit
+
+    def _limit(self, link: Link) -> _Limit | None:
+        if link not in self.limits:
+            self.limits[link] = self._keys(link)
+        keys = self.limits[link]
+        return None if keys is None else _Limit(link.target_column, keys, self.views[link.source])
 
     def _keys(self, link: Link) -> pa.Array[Any] | None:
         """Return the keys of a link; None if too many of the target's rows are likely to have one of them."""
@@ -156,11 +169,11 @@ class _Keys:
         if view.pushed.predicate is None and not any(True for _ in self._limits(number)):
             return False
         targets = {each.target for each in self.links if each.source == number} - {number}
-        return rows <= WORTH * sum(map(self._known_rows, targets))
+        return rows <= WORTH * sum(map(self._likely_rows, targets))
 
-    def _known_rows(self, number: int) -> int:
-        held = self.held.get(number)
-        return self.rows[number] if held is None else held.num_rows
+    def _likely_rows(self, number: int) -> int:
+        known = self.known_rows(number)
+        return self.rows[number] if known is None else known
 
     def _read(self, number: int) -> pa.RecordBatch | None:
         """Return the columns of a table that are joined, of its rows that count; None if they are too many."""
@@ -185,19 +198,19 @@ class _Keys:
         table = pa.Table.from_batches(held, schema).combine_chunks()
         return next(iter(table.to_batches()), pa.RecordBatch.from_pylist([], schema))
 
-    def _reduce(self, number: int) -> None:
+    def _reduce(self, number: int, applied: frozenset[Link]) -> None:
         """Leave out the rows of a table for which another one, that was read later, has no partner."""
         for link in self.links:
-            held, source = self.held.get(number), self.held.get(link.source)
-            if link.target != number or held is None or source is None or link in self.limits:
+            held = self.held.get(number)
+            is_new = link.target == number and link not in applied and link.source in self.held
+            limit = self._limit(link) if is_new and held is not None else None
+            if limit is None or held is None:
                 continue
-            limit = _Limit(
-                link.target_column, source.column(link.source_column), self.views[number]
-            )
             left = held.filter(passing(limit.condition, held))
             if left.num_rows > held.num_rows * LARGEST_SHARE:
                 self.useless.add(link)
-            self.held[number] = left
+            else:
+                self.held[number] = left
 
 
 def _each_once(values: pa.Array[Any]) -> pa.Array[Any]:

@@ -101,7 +101,8 @@ def aggregate_frame(
     partials = partial_frame(spark, snapshot, options, where, keys, parts)
     by_name = [sf.col(quoted(key)) for key in keys]
     pairs = zip(measures, known, strict=True)
-    return partials.groupBy(*by_name).agg(*(sf.expr(m.sql).alias(each.name) for each, m in pairs))
+    merged = (sf.expr(f"{merged.sql} AS {quoted(each.name)}") for each, merged in pairs)
+    return partials.groupBy(*by_name).agg(*merged)
 
 
 def measures_of(aggregate: Mapping[str, str | Sequence[str]]) -> list[Measure]:

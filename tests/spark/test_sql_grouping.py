@@ -184,6 +184,29 @@ LIMITED: Final = {
     "SELECT o.oid FROM shop.orders o, shop.customers c WHERE o.buyer = c.cid AND c.cid > 3": 0,
     "SELECT o.oid FROM shop.orders o WHERE NOT EXISTS (SELECT 1 FROM shop.customers c WHERE o.buyer = c.cid AND c.cid < 50)": 0,
     "SELECT o.oid FROM shop.orders o ANTI JOIN shop.customers c ON o.buyer = c.cid AND c.cid < 50": 0,
+    "SELECT o.oid FROM shop.orders o WHERE o.buyer IN (SELECT cid FROM shop.customers WHERE cid < 50)": 1,
+    "SELECT o.oid FROM shop.orders o WHERE o.buyer NOT IN (SELECT cid FROM shop.customers WHERE cid < 50)": 0,
+    "SELECT o.oid FROM shop.orders o WHERE o.oid < 900 AND o.buyer NOT IN (SELECT cid FROM shop.customers)": 0,
+    "SELECT o.oid FROM shop.orders o WHERE EXISTS (SELECT 1 FROM shop.customers WHERE cid = buyer AND cid < 50)": 1,
+    "SELECT o.oid FROM shop.orders o WHERE EXISTS (SELECT count(*) FROM shop.customers WHERE cid = buyer AND cid < 50)": 0,
+    "SELECT oid FROM shop.orders o WHERE EXISTS (SELECT 1 FROM shop.customers WHERE cid = buyer AND cid < 50) OR oid < 3": 0,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND NOT EXISTS (SELECT 1 FROM shop.orders WHERE buyer = c.cid)": 1,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND 2 > (SELECT count(*) FROM shop.orders o WHERE o.buyer = cid)": 1,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND c.cid IN "
+    "(SELECT buyer FROM shop.orders GROUP BY buyer HAVING count(*) > 1)": 1,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND c.cid NOT IN "
+    "(SELECT buyer FROM shop.orders WHERE buyer IS NOT NULL)": 0,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND c.cid IN (SELECT max(buyer) FROM shop.orders GROUP BY oid)": 0,
+    "SELECT c.cid, o.oid FROM shop.customers c LEFT JOIN shop.orders o ON c.cid = o.buyer WHERE c.cid < 50": 1,
+    "SELECT c.cid FROM shop.customers c ANTI JOIN shop.orders o ON c.cid = o.buyer WHERE c.cid < 50": 1,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND EXISTS "
+    "(SELECT 1 FROM shop.orders a, shop.orders b WHERE a.buyer = c.cid AND b.oid = a.oid)": 2,
+    "SELECT c.cid FROM shop.customers c WHERE c.cid < 50 AND EXISTS "
+    "(SELECT 1 FROM shop.orders o, (SELECT 3 AS cid) d WHERE o.buyer = cid)": 0,
+    "WITH few AS (SELECT o.oid, c.cid FROM shop.orders o, shop.customers c WHERE o.buyer = c.cid AND c.cid < 50) "
+    "SELECT a.oid, b.oid FROM few a JOIN few b ON a.cid = b.cid": 1,
+    "SELECT cid FROM shop.customers c WHERE cid < 50 UNION ALL "
+    "SELECT o.buyer FROM shop.orders o, shop.customers c WHERE o.buyer = c.cid": 0,
 }
 """Joins, and how many tables of each are limited by the keys of another one."""
 

@@ -186,3 +186,22 @@ def test_columns_of_one_table_are_the_rows_of_its_scan(
 def test_more_than_columns_of_one_table_is_left_to_spark(ask: Any, text: str) -> None:
     assert plan(ask, text)["statement"].startswith("SELECT")
     assert ask(text)
+
+
+@pytest.mark.parametrize(
+    ("join", "filters"),
+    [
+        ("SEMI JOIN", ["i.id > 2", "j.size = 4"]),
+        ("LEFT SEMI JOIN", ["i.id > 2", "j.size = 4"]),
+        ("ANTI JOIN", ["", "j.size = 4"]),
+        ("LEFT ANTI JOIN", ["", "j.size = 4"]),
+    ],
+)
+def test_filters_of_semi_and_anti_joins_go_to_the_tables_that_lose_rows(
+    ask: Any, join: str, filters: list[str]
+) -> None:
+    text = f"SELECT i.id FROM items i {join} items j ON i.id = j.size AND i.id > 2 AND j.size = 4"
+    details = [detail for part, _, detail in ask(text, explain=True) if part.startswith("table")]
+    assert [detail.partition("filter ")[2] for detail in details] == filters
+    found = {4} if "SEMI" in join else {1, 2, 3, 5, 6, 7, 8, 9}
+    assert {row[0] for row in ask(text)} == found

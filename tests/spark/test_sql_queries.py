@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import pennon
 import pennon.spark
+from tests.spark.random_joins import TABLES, RandomJoin, table_of
 from tests.spark.random_sql import RandomQuery, table_t, table_u
 
 NAMES = {"t": "lake.t", "t_": "lake.t", "u": "u", "u_": "lake.u"}
@@ -85,3 +86,52 @@ def test_two_thousand_random_selects_give_the_rows_of_spark(
 ) -> None:
     for seed in range(begin, begin + 500):
         check(spark, seed)
+
+
+# --- joins and subqueries whose tables limit each other ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def linked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Three tables of a thousand rows and more, deleted ones among them, and the same rows as views of Spark."""
+    folder = tmp_path_factory.mktemp("linked")
+    for name in TABLES:
+        rows = table_of(name)
+        path = folder / f"{name}.lance"
+        pennon.write_dataset(rows.slice(0, 8), path)
+        pennon.dataset(path).delete(f"{name}_row < 8")
+        pennon.write_dataset(rows, path, mode="append", max_rows_per_file=700)
+        spark.createDataFrame(rows).createOrReplaceTempView(f"memory_{name}")
+    made = pennon.spark.attach(spark, str(folder), name="linked")
+    yield
+    made.detach()
+    for name in TABLES:
+        spark.catalog.dropTempView(f"memory_{name}")
+
+
+def check_join(spark: SparkSession, seed: int) -> bool:
+    """Compare the rows of a query with push-down and without; return whether keys limited a table."""
+    text = RandomJoin(seed).text
+    own = text.format(**{name: f"linked.{name}" for name in TABLES})
+    wanted = outcome(lambda: spark.sql(text.format(**{name: f"memory_{name}" for name in TABLES})))
+    for pushes in ["true"] if seed % 5 else ["true", "false"]:
+        spark.conf.set(PUSH_DOWN, pushes)
+        found = outcome(lambda: pennon.spark.sql(spark, own))
+        assert found == wanted, f"seed {seed}, push-down {pushes}: {own}"
+    spark.conf.unset(PUSH_DOWN)
+    notes = pennon.spark.sql(spark, own, explain=True).collect()
+    return any(" keys of " in note.detail for note in notes)
+
+
+@pytest.mark.usefixtures("linked")
+def test_random_joins_limited_by_keys_give_the_rows_of_spark(spark: SparkSession) -> None:
+    assert sum(check_join(spark, seed) for seed in range(12)) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("linked")
+@pytest.mark.parametrize("begin", range(0, 800, 200))
+def test_hundreds_of_random_joins_give_the_rows_of_spark(spark: SparkSession, begin: int) -> None:
+    for seed in range(begin, begin + 200):
+        check_join(spark, seed)

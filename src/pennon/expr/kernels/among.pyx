@@ -2,6 +2,7 @@
 
 These stand in a table, each at the place that its hash says, or behind it.  Places without one hold the first of
 them, which ends every search.  A number most often is not among them: then a bit says so, without the table.
+Numbers that lie close together are bits alone, one for each number from the least to the greatest.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -11,6 +12,7 @@ import numpy as np
 DEF MIX = 0x9E3779B97F4A7C15
 DEF SPACE = 4
 DEF BITS = 16
+DEF DENSE = 128
 
 
 cdef void _fill(
@@ -47,6 +49,32 @@ cdef void _find(
             found[row >> 3] |= 1 << (row & 7)
 
 
+cdef void _bounds(const int64_t *wanted, int64_t count, int64_t *low, int64_t *high) noexcept nogil:
+    cdef int64_t number, least = wanted[0], greatest = wanted[0]
+    for number in range(1, count):
+        if wanted[number] < least:
+            least = wanted[number]
+        if wanted[number] > greatest:
+            greatest = wanted[number]
+    low[0] = least
+    high[0] = greatest
+
+
+cdef void _find_dense(
+    const int64_t *values, int64_t rows, const int64_t *wanted, int64_t count, int64_t low, uint64_t span,
+    uint8_t *bits, uint8_t *found,
+) noexcept nogil:
+    cdef int64_t number
+    cdef uint64_t at
+    for number in range(count):
+        at = <uint64_t>wanted[number] - <uint64_t>low
+        bits[at >> 3] |= 1 << (at & 7)
+    for number in range(rows):
+        at = <uint64_t>values[number] - <uint64_t>low
+        if at <= span:
+            found[number >> 3] |= ((bits[at >> 3] >> (at & 7)) & 1) << (number & 7)
+
+
 def find_among(const int64_t[::1] values, const int64_t[::1] wanted):
     """See among.pyi."""
     cdef int64_t rows = values.shape[0], count = wanted.shape[0]
@@ -54,6 +82,16 @@ def find_among(const int64_t[::1] values, const int64_t[::1] wanted):
     found = np.zeros((rows + 7) // 8, np.uint8)
     cdef uint8_t[::1] marks = found
     if not rows or not count:
+        return found
+    cdef int64_t low = 0, high = 0
+    with nogil:
+        _bounds(&wanted[0], count, &low, &high)
+    cdef uint64_t span = <uint64_t>high - <uint64_t>low
+    cdef uint8_t[::1] dense
+    if span // DENSE <= <uint64_t>count:
+        dense = np.zeros(span // 8 + 1, np.uint8)
+        with nogil:
+            _find_dense(&values[0], rows, &wanted[0], count, low, span, &dense[0], &marks[0])
         return found
     while (1 << power) < SPACE * count:
         power += 1

@@ -20,7 +20,14 @@ from pennon.scan.read.tasks import live_row_counts
 from pennon.spark.frames.arithmetic import Number
 from pennon.spark.frames.measures import MergedAggregate, is_ordered, merged_aggregate
 from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials
-from pennon.spark.frames.scan import frame_of, local_frame, numbers_of, parallelism_of, passing
+from pennon.spark.frames.scan import (
+    frame_of,
+    local_frame,
+    numbers_of,
+    numbers_up_to,
+    parallelism_of,
+    passing,
+)
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
@@ -94,7 +101,8 @@ def aggregate_frame(
     partials = partial_frame(spark, snapshot, options, where, keys, parts)
     by_name = [sf.col(quoted(key)) for key in keys]
     pairs = zip(measures, known, strict=True)
-    return partials.groupBy(*by_name).agg(*(sf.expr(m.sql).alias(each.name) for each, m in pairs))
+    merged = (sf.expr(f"{merged.sql} AS {quoted(each.name)}") for each, merged in pairs)
+    return partials.groupBy(*by_name).agg(*merged)
 
 
 def measures_of(aggregate: Mapping[str, str | Sequence[str]]) -> list[Measure]:
@@ -175,7 +183,7 @@ def partial_frame(
     tasks = AggregateTasks(scan, partitions, partials)
     # Without keys a row comes of each task, and Spark may know it: a plain range is planned sooner.
     count = len(partitions)
-    numbers = numbers_of(spark, partitions) if keys else spark.range(0, count, 1, count)
+    numbers = numbers_of(spark, partitions) if keys else numbers_up_to(spark, count, count)
     return numbers.mapInArrow(tasks, st.StructType(kinds))
 
 

@@ -33,6 +33,11 @@ ADDRESS: Final = "__pennon_address"
 MOST_RANGE_ROWS: Final = 1 << 26
 """Half a gigabyte of numbers: what is larger is not broadcast in any case."""
 
+KEPT_NUMBERS: Final = 64
+"""So many frames of numbers are kept by a session."""
+_NUMBERS: Final = "_pennon_numbers"
+"""The attribute of a session that has them; a table of all sessions would keep these alive, as frames know their session."""
+
 
 def frame_of(
     spark: SparkSession,
@@ -40,11 +45,12 @@ def frame_of(
     options: ReadOptions,
     where: str | Predicate | None = None,
     planned: Sequence[Partition] | None = None,
+    rows: int | None = None,
 ) -> DataFrame:
     """Return a DataFrame over a version, of the columns and in the batches that options ask for.
 
     ``where`` is a condition, as text in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
-    session.
+    session.  ``rows``: no more than these pass, and Spark is told so; None: that is not known.
     """
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
@@ -56,7 +62,10 @@ def frame_of(
     partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)
-    numbers = numbers_of(spark, partitions)
+    if rows is None:
+        numbers = numbers_of(spark, partitions)
+    else:  # a power of two: the session keeps fewer frames
+        numbers = numbers_up_to(spark, len(partitions), 1 << rows.bit_length())
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
@@ -96,9 +105,13 @@ def passing(scan: TableScan, where: str | Predicate) -> TableScan:
 
 
 def passing_rows(
-    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str | Predicate
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    where: str | Predicate,
+    most: int | None = None,
 ) -> DataFrame:
-    """Return a DataFrame of the rows of a version that pass a condition.
+    """Return a DataFrame of the rows of a version that pass a condition; ``most``: no more than these do, None: that is not known.
 
     Few rows that little had to be tested for are found here, and handed to Spark with its plan: no job starts
     for them.
@@ -109,7 +122,7 @@ def passing_rows(
     rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
     if rows is not None:
         return local_frame(spark, rows, schema)
-    return frame_of(spark, snapshot, options, where)
+    return frame_of(spark, snapshot, options, where, rows=most)
 
 
 def first_rows(
@@ -202,9 +215,23 @@ def numbers_up_to(spark: SparkSession, count: int, rows: int) -> DataFrame:
 
     Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
     where two are joined.  So the numbers are made of a range that has as many rows as the table, of which
-    the first of each partition is kept; the JVM goes through a range in next to no time.
+    the first of each partition is kept; the JVM goes through a range in next to no time.  The session keeps the frame:
+    to make it takes as long as to read a small table.
     """
     step = max(min(rows, MOST_RANGE_ROWS) // count, 1)
+    known: dict[tuple[int, int], DataFrame] = vars(spark).setdefault(_NUMBERS, {})
+    found = known.get((count, step))
+    if found is None:
+        found = (
+            spark.range(0, count, 1, count) if step == 1 else _spread_numbers(spark, count, step)
+        )
+        if len(known) >= KEPT_NUMBERS:
+            known.clear()
+        known[count, step] = found
+    return found
+
+
+def _spread_numbers(spark: SparkSession, count: int, step: int) -> DataFrame:
     # as text: the JVM is called once, and looks the plan through once
     numbers = f"range(0, {count * step}, 1, {count})"
     return spark.sql(f"SELECT id div {step} AS id FROM {numbers} WHERE id % {step} = 0")  # noqa: S608 - numbers alone

@@ -285,19 +285,23 @@ class ConvertedPredicate:
 
 
 def pushed_predicate(
-    conditions: Sequence[Expression], shown: pa.Schema, stored: pa.Schema
+    conditions: Sequence[Expression],
+    shown: pa.Schema,
+    stored: pa.Schema,
+    text: str | None = None,
 ) -> Predicate:
     """Return the predicate that all of Spark's conditions hold.
 
     ``shown`` has the columns in Spark's types, ``stored`` in those of the table.  Where they are the
-    same, the condition is one of the table, and statistics may rule rows out.
+    same, the condition is one of the table, and statistics may rule rows out.  ``text`` is the predicate's, for people; None:
+    it is that of the conditions.
     """
     whole = conditions[0]
     if len(conditions) > 1:
         whole = Call("AND", tuple(conditions), pa.bool_())
     paths = paths_of(whole)
     if all(_type_at(shown, path) == _type_at(stored, path) for path in paths):
-        return SqlPredicate(str(whole), whole)
+        return SqlPredicate(str(whole) if text is None else text, whole)
     names = dict.fromkeys(path[0] for path in paths)
     return ConvertedPredicate(whole, pa.schema([shown.field(name) for name in names]))
 

@@ -18,7 +18,7 @@ from pennon.spark.session import is_case_sensitive
 from pennon.spark.statements.references import Reference
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"
@@ -35,7 +35,8 @@ class OnlyAggregates:
 
     measures: Mapping[str, list[str]]
     keys: tuple[str, ...]
-    shown: tuple[Column, ...]
+    shown: tuple[tuple[str, str], ...]
+    """The columns of the aggregates that are shown, each with the name that the query gives it."""
 
     @classmethod
     def of(
@@ -51,6 +52,15 @@ class OnlyAggregates:
         if not measures or len(columns) < len(shown) or len(by_name) < len(keys):
             return None
         return cls(measures, tuple(by_name), tuple(columns))
+
+    def of_rows(self, rows: DataFrame) -> DataFrame:
+        """Return what the SELECT shows of the aggregates."""
+        made = [
+            _made(each, name) for name, functions in self.measures.items() for each in functions
+        ]
+        if [column for column, _ in self.shown] == [*self.keys, *made]:
+            return rows.toDF(*(name for _, name in self.shown))  # one call of the JVM
+        return rows.select(*(sf.col(quoted(column)).alias(name) for column, name in self.shown))
 
 
 def is_only_aggregates(select: exp.Select) -> bool:
@@ -87,13 +97,13 @@ def _shown_item(
     keys: Sequence[str | None],
     known: KnownColumns,
     measures: dict[str, list[str]],
-) -> Column | None:
-    """Return an item of a SELECT as a column of the aggregates, which are added to ``measures``."""
+) -> tuple[str, str] | None:
+    """Return an item of a SELECT as a column of the aggregates, which are added to ``measures``, and its name."""
     tree = item.unalias()
     alias = item.alias if isinstance(item, exp.Alias) else None
     key = known.find(tree)
     if key is not None and key in keys:
-        return sf.col(quoted(key)).alias(alias or tree.name)
+        return key, alias or tree.name
     measure = _measure(tree, known)
     if measure is None:
         return None
@@ -101,9 +111,14 @@ def _shown_item(
     functions = measures.setdefault(name, [])
     if function not in functions:
         functions.append(function)
-    made = f"{function}({'1' if name == '*' else name})"
+    made = _made(function, name)
     typed = made if name == "*" else f"{function}({tree.this.name})"
-    return sf.col(quoted(made)).alias(alias or typed)
+    return made, alias or typed
+
+
+def _made(function: str, column: str) -> str:
+    """Return what `pennon.spark.frames.aggregate` calls an aggregate."""
+    return f"{function}({'1' if column == '*' else column})"
 
 
 def _group_keys(select: exp.Select) -> Sequence[exp.Expr | None]:

@@ -2,9 +2,10 @@
 
 A condition goes to the scan of a table only if each row that the scan leaves out would be left out by Spark, too:
 
-- it is one of the AND parts of the WHERE of the SELECT that has the table in its FROM, or of the ON of an inner join;
+- it is one of the AND parts of the WHERE of the SELECT that has the table in its FROM, or of the ON of an inner or semi join;
 - all of its columns are certain to be the table's;
-- no outer join makes NULLs of the table's rows.  Of the ON of a LEFT JOIN, parts that name the right table alone do;
+- no outer join makes NULLs of the table's rows.  Of the ON of a LEFT, SEMI or ANTI JOIN, parts that name the right table
+  alone do;
 - our scan gives exactly Spark's answer for it (`pennon.spark.source.translation`).
 
 Spark still applies all conditions itself.
@@ -61,15 +62,8 @@ class Pushed:
     is_whole: bool = False
     conditions: tuple[Expression, ...] = ()
     """The parts of the predicate, on columns in Spark's types."""
-    equalities: tuple[Equality, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Equality:
-    """A condition of a join that says that a column of the table equals one of another table: rows without a partner are dropped."""
-
-    part: exp.Expr
-    column: str
+    scope: Scope | None = None
+    """The table in its SELECT, None if nothing is certain about it."""
 
 
 NOTHING: Final = Pushed()
@@ -116,13 +110,13 @@ def _pushed(
     select = node.find_ancestor(exp.Select, exp.SetOperation)
     if not isinstance(select, exp.Select) or not _is_plain(node):
         return NOTHING
-    scope = _Scope.of(
+    scope = Scope.of(
         query, reference, select, schema, case_sensitive=case_sensitive, moment_of=moment_of
     )
     if scope is None:
         return NOTHING
     where = select.args.get("where")
-    parts = [] if where is None else list(_conjuncts(where.this))
+    parts = [] if where is None else list(conjuncts(where.this))
     in_where = [(part, scope.translated(part)) for part in parts] if scope.keeps_rows else []
     on_parts = [(part, scope.translated(part)) for part in scope.on]
     judged = [*in_where, *on_parts]
@@ -136,13 +130,16 @@ def _pushed(
     limit = _limit_of(select) if is_whole else None
     conditions = tuple(found for _, found in known)
     predicate = scan_predicate(snapshot, conditions) if conditions else None
-    return Pushed(predicate, texts, limit, is_whole, conditions, tuple(scope.equalities(parts)))
+    return Pushed(predicate, texts, limit, is_whole, conditions, scope)
 
 
-def scan_predicate(snapshot: Snapshot, conditions: Sequence[Expression]) -> Predicate:
+def scan_predicate(
+    snapshot: Snapshot, conditions: Sequence[Expression], text: str | None = None
+) -> Predicate:
     """Return the predicate of a table's scan that all of some conditions hold; their columns have Spark's types."""
     shown = arrow_schema(spark_schema(arrow_schema_of(snapshot)))
-    return pushed_predicate(conditions, shown, every_column(snapshot, snapshot.manifest.schema))
+    stored = every_column(snapshot, snapshot.manifest.schema)
+    return pushed_predicate(conditions, shown, stored, text)
 
 
 def _is_plain(node: exp.Table) -> bool:
@@ -153,30 +150,35 @@ def _is_plain(node: exp.Table) -> bool:
     return not renamed and not any(node.args.get(key) for key in extra)
 
 
-def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+def conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the AND parts of a condition."""
     if isinstance(tree, exp.Paren):
-        yield from _conjuncts(tree.this)
+        yield from conjuncts(tree.this)
     elif isinstance(tree, exp.And):
-        yield from _conjuncts(tree.this)
-        yield from _conjuncts(tree.expression)
+        yield from conjuncts(tree.this)
+        yield from conjuncts(tree.expression)
     else:
         yield tree
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class Scope:
     """A table in the FROM of a SELECT.
 
     ``keeps_rows``: WHERE may be applied to the table before the joins.  ``on``: parts of the ON of joins that may be
-    applied to it.  ``is_alone``: it is the only source of rows.
+    applied to it.  ``at``: its number in FROM.  ``is_seen``: WHERE may name its columns.  ``is_alone``: it is the only
+    source of rows.
     """
 
+    select: exp.Select
+    at: int
     schema: st.StructType
     qualifier: str
     excluded: frozenset[str]
     case_sensitive: bool
     moment_of: Callable[[str], datetime | None]
     keeps_rows: bool
+    is_seen: bool
     on: tuple[exp.Expr, ...]
     is_alone: bool
     has_escapes: bool
@@ -191,7 +193,7 @@ class _Scope:
         *,
         case_sensitive: bool,
         moment_of: Callable[[str], datetime | None],
-    ) -> _Scope | None:
+    ) -> Scope | None:
         """Look at the joins of a SELECT; None if nothing is certain about the table."""
         source = select.args.get("from_")
         joins: Sequence[exp.Join] = select.args.get("joins") or ()
@@ -207,17 +209,19 @@ class _Scope:
         if aliases.count(qualifier) != 1:
             return None
         using = {each.name.lower() for join in joins for each in join.args.get("using") or ()}
-        keeps = not _is_nullable(at, joins) and not (
-            at and _kind(joins[at - 1]) in ("SEMI", "ANTI")
-        )
+        is_seen = not at or _kind(joins[at - 1]) not in ("SEMI", "ANTI")
+        keeps = is_seen and not _is_nullable(at, joins)
         laterals = select.args.get("laterals")
         return cls(
+            select=select,
+            at=at,
             schema=schema,
             qualifier=qualifier,
             excluded=frozenset(using),
             case_sensitive=case_sensitive,
             moment_of=moment_of,
             keeps_rows=keeps,
+            is_seen=is_seen,
             on=tuple(_on_parts(at, joins, keeps_rows=keeps)),
             is_alone=not joins and not laterals,
             has_escapes=_has_escapes(query),
@@ -231,7 +235,7 @@ class _Scope:
             return None
         own = part.copy()
         for column in list(own.find_all(exp.Column)):
-            name = self._column(column)
+            name = self.column(column)
             if name is None:
                 return None
             plain = exp.column(exp.to_identifier(name, quoted=True))
@@ -242,17 +246,6 @@ class _Scope:
         if own.find(exp.Column) is None:
             return None
         return Translation(self.schema, None).of(self._plainer(own))
-
-    def equalities(self, where: Sequence[exp.Expr]) -> Iterator[Equality]:
-        """Yield the equalities of a column of the table with one of another table."""
-        for part in [*(where if self.keeps_rows else ()), *self.on]:
-            if not isinstance(part, exp.EQ):
-                continue
-            sides = part.this, part.expression
-            if all(isinstance(side, exp.Column) for side in sides):
-                own = [name for name in map(self._column, sides) if name is not None]
-                if len(own) == 1:
-                    yield Equality(part, own[0])
 
     def implied(self, part: exp.Expr) -> Expression | None:
         """Return a weaker condition of our scan that holds wherever an OR of conditions does; None if there is none.
@@ -265,7 +258,7 @@ class _Scope:
             return None
         found: list[Expression] = []
         for alternative in part.flatten():
-            parts = [self.translated(each) for each in _conjuncts(alternative)]
+            parts = [self.translated(each) for each in conjuncts(alternative)]
             known = [each for each in parts if each is not None]
             if not known:
                 inner = self.implied(alternative)
@@ -275,7 +268,8 @@ class _Scope:
             found.append(reduce(_and, known))
         return reduce(_or, found)
 
-    def _column(self, column: exp.Column) -> str | None:
+    def column(self, column: exp.Column) -> str | None:
+        """Return the column of the table that a name may mean; None if it is none, or not certain."""
         if column.args.get("db") or not isinstance(column.this, exp.Identifier):
             return None
         if column.table and column.table.lower() != self.qualifier:
@@ -398,12 +392,12 @@ def _on_parts(at: int, joins: Sequence[exp.Join], *, keeps_rows: bool) -> Iterat
         on = join.args.get("on")
         if on is None:
             continue
-        is_inner = not _side(join) and _kind(join) in ("", "INNER", "CROSS")
-        is_right = (
-            number == at and _side(join) == "LEFT" and _kind(join) in ("", "OUTER", "SEMI", "ANTI")
-        )
-        if (is_inner and keeps_rows and at <= number) or is_right:
-            yield from _conjuncts(on)
+        side, kind = _side(join), _kind(join)
+        is_left = side == "LEFT" and kind in ("", "OUTER")
+        is_semi = side in ("", "LEFT") and kind in ("SEMI", "ANTI")
+        drops = (not side and kind in ("", "INNER", "CROSS")) or (is_semi and kind == "SEMI")
+        if (drops and keeps_rows and at <= number) or (number == at and (is_left or is_semi)):
+            yield from conjuncts(on)
 
 
 def _limit_of(select: exp.Select) -> int | None:

@@ -264,7 +264,7 @@ class _QueryReader:
         rows = aggregate_frame(
             self.spark, view.snapshot, options, view.pushed.predicate, plan.measures, plan.keys
         )
-        return rows.select(*plan.shown)
+        return plan.of_rows(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """The part of a table that a query reads."""
+    """The part of a table that a query reads; ``rows``: the most rows that it has, None: that is not known."""
 
     reference: Reference
     snapshot: Snapshot = field(repr=False)
@@ -45,6 +45,7 @@ class TableView:
     pushed: Pushed
     match: TextMatch | None = None
     grouping: Grouping | None = None
+    rows: int | None = None
 
     @property
     def grouped_splices(self) -> tuple[Splice, ...]:
@@ -82,7 +83,7 @@ class TableView:
         if pushed.limit is not None:
             return first_rows(spark, self.snapshot, options, pushed.limit, pushed.predicate)
         if pushed.predicate is not None:
-            return passing_rows(spark, self.snapshot, options, pushed.predicate)
+            return passing_rows(spark, self.snapshot, options, pushed.predicate, self.rows)
         return frame_of(spark, self.snapshot, options)
 
     def note(self, *, is_answer: bool) -> Note:

@@ -24,6 +24,15 @@ def test_among_of_many_numbers_equals_numpy(step: int) -> None:
     check(values, random.integers(-3000, 3000, 2_000) * step)
 
 
+@pytest.mark.parametrize("low", [-(1 << 63), -700, 0, (1 << 63) - 1000])
+def test_among_of_numbers_close_together_equals_numpy(low: int) -> None:
+    random = np.random.default_rng(4)
+    wanted = low + random.integers(0, 1000, 300)
+    ends = np.array([-(1 << 63), low, low + 999, (1 << 63) - 1, 0], np.int64)
+    check(np.concatenate([low + random.integers(0, 1000, 5_000), ends]), wanted)
+    check(ends, wanted[:1])
+
+
 def test_among_finds_numbers_with_colliding_hashes() -> None:
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     alike = np.array([n * inverse % (1 << 64) for n in range(1, 40)], np.uint64).view(np.int64)

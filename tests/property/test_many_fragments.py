@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
-from pennon.scan.read import join_tasks
+from pennon.encoding.v2_1 import strategy
+from pennon.io import map_budget
+from pennon.scan.read import batch_sizing, join_tasks, tasks
 from tests.interop.equality import difference
 from tests.interop.random_arrays import random_array
 from tests.seeds import each_seed
@@ -51,6 +53,8 @@ class World:
     def __init__(self, seed: int, folder: Path, *, stable: bool, version: str) -> None:
         self.rng, self.numbers = Random(seed), np.random.default_rng(seed)
         self.uri = str(folder / f"{seed}.lance")
+        self.words = [2, 5, 50]
+        """Numbers of distinct words that a fragment may have."""
         count = self.rng.randint(1, 4)
         self.types = {f"c{n}": self.rng.choice(TYPES) for n in range(count)}
         self.model = self._rows(0)
@@ -59,10 +63,14 @@ class World:
             "enable_stable_row_ids": stable,
         }
         self.next = 0
+        self.versions: list[str] = []
+        """File versions of appended rows; those of the table if there are none."""
+        self.misses_columns = False
+        """Whether some rows are appended without a column, or none are."""
 
     def _rows(self, rows: int, first: int = 0) -> pa.Table:
         """Return random rows; a column of a fragment may be without NULLs, all NULL, or one value."""
-        words = [f"word {n}" for n in range(self.rng.choice([2, 5, 50]))]
+        words = [f"word {n}" for n in range(self.rng.choice(self.words))]
         columns: dict[str, Any] = {
             "k": pa.array(range(first, first + rows), pa.int64()),
             "w": pa.array([self.rng.choice(words) for _ in range(rows)], pa.string()),
@@ -81,8 +89,18 @@ class World:
         rows = self._rows(self.rng.choice(SIZES), self.next)
         self.next += rows.num_rows
         options = {"mode": "append"} if Path(self.uri).exists() else self._first
+        given = rows
+        if self.versions and "mode" in options:
+            by = pennon
+            options["data_storage_version"] = self.rng.choice(self.versions)
+        if self.misses_columns and "mode" in options and self.rng.random() < 0.3:
+            name = self.rng.choice(["w", "x", *self.types])
+            given = rows.drop_columns([name])
+            place = rows.column_names.index(name)
+            nulls = pa.nulls(rows.num_rows, rows.schema.field(name).type)
+            rows = rows.set_column(place, name, nulls)
         by.write_dataset(
-            rows, self.uri, max_rows_per_file=self.rng.choice([64, 1000, 5000]), **options
+            given, self.uri, max_rows_per_file=self.rng.choice([64, 1000, 5000]), **options
         )
         self.model = pa.concat_tables([self.model, rows])
 
@@ -95,7 +113,8 @@ class World:
         )
         by.dataset(self.uri).delete(where)
         if where.startswith("x"):
-            keep = pc.not_equal(self.model["x"], int(where.split()[-1]))
+            other = pc.not_equal(self.model["x"], int(where.split()[-1]))
+            keep = pc.fill_null(other, fill_value=True)
         else:
             keep = pc.or_(
                 pc.less(self.model["k"], low), pc.greater_equal(self.model["k"], low + 70)
@@ -197,3 +216,54 @@ def test_many_scans_of_many_fragments(
     monkeypatch.setattr(join_tasks, "SMALL_ROWS", [100, 1000, 1 << 17][number % 3])
     version = ["2.0", "2.1", "2.1", "2.2", "2.2"][number % 5]
     _check(_made(number, tmp_path, stable=number % 2 == 0, version=version, most=25))
+
+
+def _with_small_units(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut units within fragments, and read long fragments of a run by themselves."""
+    monkeypatch.setattr(strategy, "MOST_POINT_STRINGS", 40)
+    monkeypatch.setattr(strategy, "MOST_POINT_NUMBERS", 90)
+    monkeypatch.setattr(strategy, "MOST_JOINED", [250, 1 << 62][seed % 2])
+    monkeypatch.setattr(join_tasks, "STREAMED_BYTES", [1 << 23, 1 << 14][seed % 2])
+    monkeypatch.setattr(join_tasks, "SMALL_ROWS", [1 << 18, 1000][seed // 2 % 2])
+    for module in (tasks, batch_sizing):
+        monkeypatch.setattr(module, "UNIT_BYTES", 6000)
+        monkeypatch.setattr(module, "LEAST_UNIT_BYTES", 500)
+    monkeypatch.setattr(tasks, "MAX_DECODED_BYTES", 9000)
+    budget = [0, map_budget.BUDGET_BYTES][seed % 3 > 0]  # a table too large for its maps, or not
+    monkeypatch.setattr(map_budget._OfProcess, "resident", map_budget.Resident(budget))
+
+
+def _made_of_all(seed: int, folder: Path, most: int) -> World:
+    """Return a table of rows with missing columns, in files of several versions, some rows deleted."""
+    world = World(seed, folder, stable=seed % 2 == 0, version=["2.1", "2.2", "2.0"][seed % 3])
+    world.append()
+    world.versions, world.misses_columns = ["2.1", "2.1", "2.1", "2.2", "2.0"], True
+    world.words = [2, 50, 5000]
+    for _ in range(world.rng.randint(1, most)):
+        world.append()
+        if world.rng.random() < 0.1:
+            world.delete()
+        if world.rng.random() < 0.05:
+            world.add_column()
+    if not world.model.num_rows:
+        world.append()
+    return world
+
+
+@each_seed(3)
+def test_scan_of_long_and_short_fragments_equals_scans_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    _with_small_units(seed, monkeypatch)
+    _check(_made_of_all(seed, tmp_path, most=12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+@each_seed(10)
+def test_many_scans_of_long_and_short_fragments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, seed: int
+) -> None:
+    number = 100 + 10 * part + seed
+    _with_small_units(number, monkeypatch)
+    _check(_made_of_all(number, tmp_path, most=60))

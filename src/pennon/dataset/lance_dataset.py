@@ -35,7 +35,7 @@ from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.dataset.transactions import DatasetTransactions
 from pennon.dataset.versions import DatasetVersions
 from pennon.scan.plan.take_plan import plan_take
-from pennon.scan.read.tasks import live_row_counts
+from pennon.scan.read.tasks import count_live_rows
 from pennon.scan.run.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.validate import validate
 
@@ -136,7 +136,7 @@ class LanceDataset(
         """
         if filter is not None or kwargs:
             return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
-        return sum(live_row_counts(self._snapshot))
+        return count_live_rows(self._snapshot)
 
     def aggregate(self, measures: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
         """Return counts, least and greatest values of whole columns.

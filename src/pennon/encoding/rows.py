@@ -156,6 +156,13 @@ class FileRows:
         starts, ends = self.starts[low:high], self.ends[low:high]
         return FileRows(self.cuts[first : end + 1] - low, starts, ends, int((ends - starts).sum()))
 
+    def run_lengths(self) -> Int64Array:
+        """Return how many rows a range of each file has, on average; no file is without a range."""
+        filled = np.zeros(len(self.starts) + 1, np.int64)
+        np.cumsum(self.ends - self.starts, out=filled[1:])
+        found: Int64Array = np.diff(filled[self.cuts]) // np.diff(self.cuts)
+        return found
+
     def each(self) -> Iterator[Rows]:
         """Yield the rows of each file."""
         for low, high in pairwise(self.cuts.tolist()):

@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from itertools import count, islice
+from typing import Final, TypeAlias
 from weakref import ReferenceType, ref
 
 from pennon.core.fast_dataclass import dataclass
@@ -36,14 +37,28 @@ _LATELY = 8
 """So many of the newest ranges are looked through for one of `LONG_BYTES` or more, which may be touched again."""
 
 
+_SMALL_FILE_BYTES: Final = 2 * TOUCH_BYTES
+_Place: TypeAlias = tuple[int, int, int]
+"""The identity of a map, and a range of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Span:
     mapping: ReferenceType[Mapping]
-    position: int
-    end: int
+    place: _Place
     cost_bytes: int
     is_long: bool
     """Whether a scan passes through."""
+
+    @property
+    def position(self) -> int:
+        """Return where the range begins."""
+        return self.place[1]
+
+    @property
+    def end(self) -> int:
+        """Return where the range ends."""
+        return self.place[2]
 
     @property
     def is_scattered(self) -> bool:
@@ -65,6 +80,8 @@ class Resident:
         self._numbers = count()
         self._spans: OrderedDict[int, _Span] = OrderedDict()
         self._total = 0
+        self._numbers_of: dict[_Place, int] = {}
+        """The numbers of ranges that were touched whole, by their places: a scan that is repeated touches them again."""
         self._long: OrderedDict[int, _Span] = OrderedDict()
         """Those of the ranges that are long."""
         self._long_total = 0
@@ -76,11 +93,27 @@ class Resident:
         is_long = LONG_BYTES <= size_bytes <= cost_bytes
         if fits and not is_long:
             return
-        span = _Span(ref(mapping), position, end, cost_bytes, is_long)
+        if len(mapping) <= _SMALL_FILE_BYTES:  # all of it is mapped by a touch or two
+            position, end = 0, len(mapping)
+            cost_bytes = end
+        if self._is_touched_again(mapping, position, end, cost_bytes):
+            return
+        span = _Span(ref(mapping), (id(mapping), position, end), cost_bytes, is_long)
         for old in self._push(span, fits=fits):
             behind = None if fits else old.mapping()
             if behind is not None:
                 behind.forget(old.position, old.end - old.position)
+
+    def _is_touched_again(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> bool:
+        """Tell whether just this range was touched whole before; then it becomes the newest."""
+        if cost_bytes < end - position:
+            return False
+        with self._lock:
+            number = self._numbers_of.get((id(mapping), position, end))
+            if number is None or self._spans[number].mapping() is not mapping:
+                return False
+            self._renew(number)
+        return True
 
     def _push(self, span: _Span, *, fits: bool) -> list[_Span]:
         old: list[_Span] = []
@@ -108,17 +141,22 @@ class Resident:
             if old.mapping is not mapping:
                 continue
             if old.position <= position and end <= old.end and not old.is_scattered:
-                self._spans.move_to_end(number)
-                if number in self._long:
-                    self._long.move_to_end(number)
+                self._renew(number)
                 return True
             if position <= old.position and old.end <= end and not span.is_scattered:
                 self._remove(number)
         return False
 
+    def _renew(self, number: int) -> None:
+        self._spans.move_to_end(number)
+        if number in self._long:
+            self._long.move_to_end(number)
+
     def _add(self, span: _Span) -> int:
         number = next(self._numbers)
         self._spans[number] = span
+        if not span.is_scattered:
+            self._numbers_of[span.place] = number
         self._total += span.cost_bytes
         if span.is_long:
             self._long[number] = span
@@ -127,6 +165,8 @@ class Resident:
 
     def _remove(self, number: int) -> _Span:
         span = self._spans.pop(number)
+        if self._numbers_of.get(span.place) == number:
+            del self._numbers_of[span.place]
         self._total -= span.cost_bytes
         if self._long.pop(number, None) is not None:
             self._long_total -= span.cost_bytes

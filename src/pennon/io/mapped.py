@@ -26,7 +26,7 @@ from pennon.core.telemetry import REQUEST_BYTES, REQUESTS, TELEMETRY, series
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, keeps_account, touch
-from pennon.io.pread import FileBehind, is_sparse
+from pennon.io.pread import FAR_BYTES, FileBehind, is_sparse
 
 if TYPE_CHECKING:
     from pennon.io.store import Opens
@@ -89,6 +89,17 @@ push out what the takes before it left.
 """
 
 
+GLIMPSE_PLACES: Final = 3
+"""The end of a file, what describes a column, and where its chunks lie."""
+
+
+def _cost(first: int, last: int, wanted_bytes: int, ranges: int) -> int:
+    """Return what ranges of a map are reckoned at, of ``wanted_bytes`` together."""
+    if last - first <= NEAR_BYTES:
+        return last - first
+    return min(wanted_bytes + TOUCH_BYTES * ranges, last - first)
+
+
 _RANGES: Final = series(REQUESTS, operation="get", base="file")
 _RANGE_BYTES: Final = series(REQUEST_BYTES, operation="get", base="file")
 
@@ -144,6 +155,32 @@ class MappedReader:
         """Return all bytes, to look at a few; None while account is kept of what is looked at."""
         return None if keeps_account() else self._bytes
 
+    def glimpse(self) -> npt.NDArray[np.uint8]:
+        """Return all bytes, to look at a few in `GLIMPSE_PLACES` places; account is kept of these."""
+        if self._mapping is not None and keeps_account():
+            size_bytes = len(self._bytes)
+            touch(self._mapping, 0, size_bytes, min(GLIMPSE_PLACES * TOUCH_BYTES, size_bytes))
+        return self._bytes
+
+    def look(self, starts: Int64Array, ends: Int64Array) -> npt.NDArray[np.uint8] | None:
+        """Return all bytes, to look at ascending ranges; account is kept of these.
+
+        None if the ranges leave the object, or lie so far apart that they are better read than looked at.
+        """
+        if not len(starts) or self._mapping is None:
+            return self._bytes
+        first, last = int(starts[0]), int(ends[-1])
+        if not 0 <= first <= last <= len(self._bytes):
+            return None
+        cost = last - first
+        if cost >= FAR_BYTES:
+            total = int((ends - starts).sum())
+            if self._behind is not None and is_sparse(first, last, total):
+                return None
+            cost = _cost(first, last, total, len(starts))
+        touch(self._mapping, first, last, cost)
+        return self._bytes
+
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         least = 0 if keeps_account() else LONG_BYTES  # shorter ranges are not noted
@@ -176,8 +213,7 @@ class MappedReader:
                 read = self._behind.gather(starts, ends, total)
                 if read is not None:
                     return read
-            cost = total + TOUCH_BYTES * len(starts) if last - first > NEAR_BYTES else last - first
-            touch(self._mapping, first, last, min(cost, last - first))
+            touch(self._mapping, first, last, _cost(first, last, total, len(starts)))
         if isinstance(request, SparseRead):
             hull = request.hull
             return self._buffer.slice(hull.position, hull.size_bytes)

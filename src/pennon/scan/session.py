@@ -8,7 +8,7 @@ has the name of one that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 from weakref import WeakValueDictionary, ref
 
@@ -130,6 +130,15 @@ class Session:
         """Note a file that a run of fragments has mapped; a session that remembers nothing does not."""
         if self._memory.most_bytes:
             self.mapped[source.identity] = source
+
+    def maps_of(self, identities: Sequence[Hashable]) -> list[MappedReader | None]:
+        """Return the maps of files that are there, of runs or of files that are open; None for others."""
+        opened = self._memory.get_each([("file", each) for each in identities])
+        sources = [None if each is None else each.source for each in opened]
+        return [
+            source if isinstance(source, MappedReader) else self.mapped.get(identity)
+            for identity, source in zip(identities, sources, strict=True)
+        ]
 
     def open_file(self, identity: Hashable, source: Callable[[], ObjectReader]) -> OpenFile:
         """Return the data file of that identity, opened from ``source()`` if it is not known."""

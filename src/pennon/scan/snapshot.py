@@ -126,6 +126,12 @@ class Snapshot:
         """Return another version of the same table, or branch; what is remembered of files is shared."""
         return Snapshot(self.store, manifest, self.session)
 
+    def apart(self) -> Snapshot:
+        """Return the same version, which remembers plans of its own; what is known of files is shared."""
+        other = self.at(self.manifest)
+        object.__setattr__(other, "_identities", self._identities)
+        return other
+
     @property
     def shown_schema(self) -> Schema:
         """Return the schema that scans show: blob columns as their descriptions.
@@ -202,9 +208,11 @@ class Snapshot:
 
     def map_files(self, refs: Iterable[DataFileRef]) -> list[MappedReader | None]:
         """Return the bytes of data files, not looked at; None for one that cannot be mapped: `open_file` says why."""
-        known, mapped = self._identities, self.session.mapped
+        known = self._identities
         paths = [ref.store_path for ref in refs]
-        found = {path: mapped[known[path]] for path in paths if known.get(path) in mapped}
+        seen = [path for path in paths if path in known]
+        maps = self.session.maps_of([known[path] for path in seen])
+        found = {path: source for path, source in zip(seen, maps, strict=True) if source}
         missing = [path for path in paths if path not in found]
         for path, source in zip(missing, open_all(self.store, missing), strict=True):
             if source is None or source.identity is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 
 
 def test_split_is_clip_at_every_border() -> None:
@@ -22,3 +22,11 @@ def test_split_is_clip_at_every_border() -> None:
         found = [(n, part.indices().tolist()) for n, part in rows.split(borders)]
         assert found == wanted
         assert all(part.count == len(part.indices()) for _, part in rows.split(borders))
+
+
+def test_run_lengths_are_the_average_of_the_ranges_of_each_file() -> None:
+    cuts, starts = np.array([0, 1, 3, 4]), np.array([5, 0, 10, 7])
+    ends = np.array([9, 2, 15, 7])
+    rows = FileRows(cuts, starts, ends, 11)
+    assert rows.run_lengths().tolist() == [4, 3, 0]
+    assert rows.of_files(1, 3).run_lengths().tolist() == [3, 0]

@@ -27,20 +27,25 @@ class Spy(Mapping):
 
     forgotten: list[tuple[int, int]]
 
+    @classmethod
+    def over(cls, path: Path, size_bytes: int) -> Spy:
+        """Return a map of a new file."""
+        path.write_bytes(bytes(size_bytes))
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            mapping = cls(fd, size_bytes)
+        finally:
+            os.close(fd)
+        mapping.forgotten = []
+        return mapping
+
     def forget(self, position: int, size_bytes: int) -> None:
         self.forgotten.append((position, size_bytes))
 
 
 @pytest.fixture
 def spy(tmp_path: Path) -> Spy:
-    (tmp_path / "x").write_bytes(bytes(MIB))
-    fd = os.open(tmp_path / "x", os.O_RDONLY)
-    try:
-        mapping = Spy(fd, MIB)
-    finally:
-        os.close(fd)
-    mapping.forgotten = []
-    return mapping
+    return Spy.over(tmp_path / "x", MIB)
 
 
 def test_mapped_bytes_count_live_maps(tmp_path: Path) -> None:
@@ -115,6 +120,30 @@ def test_map_budget_counts_repeated_ranges_once(spy: Spy) -> None:
     assert not spy.forgotten
     resident.touch(spy, 5 * TOUCH_BYTES, 7 * TOUCH_BYTES, 2 * TOUCH_BYTES)
     assert spy.forgotten == [(0, 4 * TOUCH_BYTES)]
+
+
+def test_map_budget_counts_short_ranges_of_a_repeated_scan_once(spy: Spy) -> None:
+    resident = Resident(8 * TOUCH_BYTES)
+    for _ in range(20):
+        for start in range(7):
+            resident.touch(spy, start * 1000, start * 1000 + 900, 900)
+    assert not spy.forgotten
+    for start in range(3):  # the newest of them stay
+        resident.touch(spy, MIB // 2 + start, MIB // 2 + start + 10, 10)
+    assert spy.forgotten == [(0, 900), (1000, 900)]
+
+
+def test_map_budget_counts_a_small_file_whole(tmp_path: Path) -> None:
+    small = Spy.over(tmp_path / "small", 2 * TOUCH_BYTES)
+    more = Spy.over(tmp_path / "more", MIB)
+    resident = Resident(4 * TOUCH_BYTES)
+    for start in range(50):
+        resident.touch(small, start * 1000, start * 1000 + 10, 10)
+    assert not small.forgotten
+    for start in (0, 10, 20):
+        resident.touch(more, start, start + 10, 10)
+    assert small.forgotten == [(0, 2 * TOUCH_BYTES)]
+    assert not more.forgotten
 
 
 def test_map_budget_forgets_old_ranges_when_mappings_grow(spy: Spy, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pennon.core.byte_ranges import Gather, SparseRead
 from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.io import open_store
+from pennon.io.mapped import MappedReader
 from pennon.io.pread import FileBehind, is_sparse
 from pennon.io.store import ObjectReader
 
@@ -90,3 +91,38 @@ def test_pread_leaks_no_descriptor(reader: ObjectReader, path: Path) -> None:
     status = path.parent.stat()
     folder = FileBehind(str(path.parent), status.st_dev, status.st_ino)
     assert folder.gather(STARTS, STARTS + 100, 400) is None
+
+
+def _mapped(path: Path) -> MappedReader:
+    reader = open_store(str(path.parent)).open("x")
+    assert isinstance(reader, MappedReader)
+    return reader
+
+
+def test_look_at_near_ranges_notes_them(path: Path, touched: list[tuple[int, int]]) -> None:
+    found = _mapped(path).look(np.array([10, 600]), np.array([20, 5000]))
+    assert found is not None
+    assert found.tobytes() == BODY
+    assert touched == [(10, 5000)]
+
+
+def test_look_at_distant_ranges_is_refused(path: Path, touched: list[tuple[int, int]]) -> None:
+    assert _mapped(path).look(STARTS, STARTS + 100) is None
+    assert not touched
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 5), (0, 3 * MIB + 1), (20, 10)])
+def test_look_beyond_the_file_is_refused(path: Path, start: int, end: int) -> None:
+    assert _mapped(path).look(np.array([start]), np.array([end])) is None
+
+
+def test_glimpse_notes_some_places_of_a_large_table(
+    reader: MappedReader, touched: list[tuple[int, int]]
+) -> None:
+    assert reader.glimpse().tobytes() == BODY
+    assert touched == [(0, 3 * MIB)]
+
+
+def test_glimpse_of_a_small_table_is_not_noted(path: Path, touched: list[tuple[int, int]]) -> None:
+    assert _mapped(path).glimpse().tobytes() == BODY
+    assert not touched

@@ -10,7 +10,7 @@ recipe.  When rows are read like this, `pennon.encoding.v2_1.strategy` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.dictionary import are_like, can_join_dictionary, join_dictionaries
+from pennon.encoding.v2_1.file_bytes import Source, bytes_of_each
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import LEVEL_BITS, NO_BITS, Levels, PageValues, visible_levels
 from pennon.errors import FormatError
@@ -48,9 +49,6 @@ _LENGTH_BITS: Final = (8, 16, 32)
 _WORD_BYTES: Final = 8
 _RECIPES: Final = 3
 """Pages of one column are mostly encoded in few ways; to look for more would cost what it saves."""
-
-Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
-"""Answers one round: the method of an object's reader."""
 
 Code: TypeAlias = tuple[int, int, int]
 """Kind, bits and width of an encoding, as the kernel takes them."""
@@ -343,27 +341,15 @@ class PickedChunks:
             return self.pick_from([as_bytes(answer)], [0], packed)
         return self.pick_from([as_bytes(answer)], [int(self.starts[0])], positions)
 
-    def pick_mapped(self, sources: Sequence[Bytes | Read]) -> PageValues | None:
-        """Return rows of several mapped files: the bytes of each, or what reads them.
+    def pick_mapped(self, sources: Sequence[Source]) -> PageValues | None:
+        """Return rows of several mapped files.
 
-        None if chunks do not rise in their file.
+        None if chunks do not rise in their file, or lie far apart while account is kept of what is looked at.
         """
         if not self.rise:
             return None
-        data, origins = [], []
-        for source, low, high in zip(sources, self.file_cuts[:-1], self.file_cuts[1:], strict=True):
-            if isinstance(source, np.ndarray):
-                data.append(source)
-                origins.append(0)
-                continue
-            request = SparseRead(self.starts[low:high], self.ends[low:high])
-            hull = request.hull
-            (answer,) = source([request])
-            if answer.size != hull.size_bytes:
-                return None
-            data.append(as_bytes(answer))
-            origins.append(hull.position)
-        return self.pick_from(data, origins, self.pieces[3])
+        found = bytes_of_each(sources, self.starts, self.ends, self.file_cuts)
+        return None if found is None else self.pick_from(*found, self.pieces[3])
 
     def pick_from(self, data: list[Bytes], origins: list[int], positions: Int64Array) -> PageValues:
         """Return the rows; the chunks of file f lie at ``positions`` from ``origins[f]`` on."""

@@ -182,6 +182,23 @@ def is_point_read(rows: Rows, recipe: Recipe | None, row_bytes: int) -> bool:
     )
 
 
+MOST_JOINED: Final = 1 << 62
+"""Neighbours in each of several files that are read together: numbers of whole bytes, and lists of as many each, cost
+as much as if each file's chunks were unpacked whole."""
+
+_BYTE: Final = 8
+
+
+def most_of_each_file(recipe: Recipe, row_bytes: int) -> int:
+    """Return of how many neighbours in each file a point read of several files costs less than to read file by file."""
+    shape = recipe.shape
+    if shape.is_string:
+        return max(most_in_a_row(recipe, row_bytes), MOST_POINT_STRINGS)
+    if not recipe.is_flat or shape.bits < _BYTE:
+        return MOST_POINT_NUMBERS
+    return MOST_JOINED
+
+
 def most_in_a_row(recipe: Recipe, row_bytes: int) -> int:
     """Return of how many neighbours a point read costs less than to unpack their chunks, even if that are all."""
     shape = recipe.shape

@@ -41,6 +41,11 @@ class JoinableFile(Protocol):
         """Return whether both can be read together."""
         ...
 
+    @property
+    def most_rows(self) -> int:
+        """Return how many neighbouring rows cost less to read together with those of others than by themselves."""
+        ...
+
 
 class ReadsSideBySide(Protocol):
     """Reads many fields of a mapped file together."""

@@ -17,7 +17,8 @@ from pennon.core.units import FieldId
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.point_read import CutRows, PickedPage, PlainPage, Read, are_alike
+from pennon.encoding.v2_1.point_read import CutRows, PickedPage, PlainPage, are_alike
+from pennon.encoding.v2_1.strategy import MOST_JOINED, most_of_each_file
 from pennon.errors import LanceError
 from pennon.file.container.column_metadata import Direct
 from pennon.file.container.opened_file import ReadRows
@@ -26,6 +27,7 @@ from pennon.file.v2_1.leaf_reader import Leaf, known_pages
 from pennon.file.v2_1.multi_file_take import mapped_source, pick_rows
 from pennon.file.v2_1.plain_pages import SAME, PlainLayout, pages_of_files, plain_layout, version_of
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
+from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader
 
 
@@ -51,6 +53,16 @@ class JoinableFile:
             return False
         pairs = zip(self.pages, other.pages, strict=True)
         return all(are_alike([a[0], b[0]]) for a, b in pairs)
+
+    @property
+    def most_rows(self) -> int:
+        """See `pennon.file.container.opened_file.JoinableFile`."""
+        pairs = zip(self.plan.leaves, self.pages, strict=True)
+        return min([_most_rows(leaf, pages[0]) for leaf, pages in pairs], default=MOST_JOINED)
+
+
+def _most_rows(leaf: Leaf, page: PickedPage) -> int:
+    return 0 if page.recipe is None else most_of_each_file(page.recipe, leaf.row_bytes)
 
 
 def joinable_file(reader: ReadRows) -> JoinableFile | None:
@@ -82,9 +94,8 @@ def joinable_alike(
     like: JoinableFile,
 ) -> list[JoinableFile | None]:
     """Return what is known of the field of other files; see `pennon.file.open.joinable_alike`."""
-    wholes = [mapped_source(each) for each in files]
-    whole = [each for each in wholes if isinstance(each, np.ndarray)]
-    model = _Model.of(like, mapped_source(like.source))
+    whole = [each.glimpse() for each in files if isinstance(each, MappedReader)]
+    model = _Model.of(like)
     if model is None or len(whole) < len(files):
         return [None] * len(files)
     indices = [[each.get(leaf.path[-1].id, -1) for each in columns] for leaf in model.leaves]
@@ -115,15 +126,15 @@ class _Model:
     layouts: list[PlainLayout]
 
     @classmethod
-    def of(cls, file: JoinableFile, whole: Bytes | Read) -> _Model | None:
+    def of(cls, file: JoinableFile) -> _Model | None:
         """Return the model that the file of a plan is; None if its pages are not plain."""
         leaves = file.plan.leaves
         found = [leaf.column.pages[0].encoding for leaf in leaves]
         encodings = [each.data for each in found if isinstance(each, Direct)]
         layouts = [plain for each in encodings if (plain := plain_layout(each)) is not None]
-        if len(layouts) < len(leaves) or not isinstance(whole, np.ndarray):
+        if len(layouts) < len(leaves) or not isinstance(file.source, MappedReader):
             return None
-        return cls(version_of(whole), leaves, encodings, layouts)
+        return cls(version_of(file.source.glimpse()), leaves, encodings, layouts)
 
     def pages(
         self, files: list[Bytes], rows: Sequence[int], table: Int64Array

@@ -58,6 +58,15 @@ class Leaf:
         node = Node(file, column_of, name, file.num_rows * factor)
         return cls(file, path, column, node, path_types(path, tree), factor)
 
+    @property
+    def row_bytes(self) -> int:
+        """Return about how many bytes of the file a row of the column has: as many as in its first page."""
+        pages = self.column.pages
+        if not len(pages):
+            return 1
+        size_bytes = sum([extent.size_bytes for extent in pages[0].buffers])
+        return size_bytes // max(pages[0].rows, 1) + 1
+
     def can_join(self, page: PickedPage | None) -> bool:
         """Return whether rows of a page can be read together with those of others that are like it.
 

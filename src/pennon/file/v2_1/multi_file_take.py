@@ -14,15 +14,14 @@ from operator import itemgetter
 
 import pyarrow as pa
 
-from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
+from pennon.encoding.v2_1.file_bytes import Source
 from pennon.encoding.v2_1.point_read import (
     CutRows,
     KnownPage,
     PickedChunks,
     PickedPage,
-    Read,
     are_alike,
 )
 from pennon.errors import LanceError
@@ -64,7 +63,7 @@ def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None
 
 def pick_rows(
     plan: FieldPlan,
-    sources: Sequence[Bytes | Read],
+    sources: Sequence[Source],
     parts: Iterable[tuple[Sequence[PickedPage], CutRows]],
     count: int,
 ) -> pa.Array | None:
@@ -92,10 +91,12 @@ def _is_like(one: FieldPlan, other: FieldPlan, last_row: int) -> bool:
     )
 
 
-def mapped_source(source: ObjectReader) -> Bytes | Read:
-    """Return the bytes of a mapped file; while account is kept of what is looked at, what reads them."""
-    whole = source.whole() if isinstance(source, MappedReader) else None
-    return source.read if whole is None else whole
+def mapped_source(source: ObjectReader) -> Source:
+    """Return the bytes of a mapped file; while account is kept of what is looked at, what gives them."""
+    if not isinstance(source, MappedReader):
+        return source.read
+    whole = source.whole()
+    return source if whole is None else whole
 
 
 def _known(readers: Sequence[FieldReader], leaves: Sequence[Leaf], cut: CutRows) -> list[KnownPage]:

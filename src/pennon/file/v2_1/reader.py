@@ -153,7 +153,7 @@ class FieldPlan:
     @cached_property
     def run_rows(self) -> int:
         """Return how many rows of neighbouring pages are decoded together."""
-        return strategy.rows_of_run(max(map(_row_bytes, self.leaves)))
+        return strategy.rows_of_run(max([leaf.row_bytes for leaf in self.leaves]))
 
     def read(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read all leaves side by side."""
@@ -288,15 +288,6 @@ def _read_page(leaf: Leaf, number: int, rows: Rows) -> Steps[PageValues]:
 
 
 # --- runs of pages --------------------------------------------------------------------------------
-
-
-def _row_bytes(leaf: Leaf) -> int:
-    """Return about how many bytes of the file a row of the column has: as many as in its first page."""
-    pages = leaf.column.pages
-    if not len(pages):
-        return 1
-    size_bytes = sum([extent.size_bytes for extent in pages[0].buffers])
-    return size_bytes // max(pages[0].rows, 1) + 1
 
 
 def _runs(leaf: Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[list[_PagePart]]]:

@@ -20,11 +20,11 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, MIB, FieldId
-from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.exact_batches import ExactBatches
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.point_read import CutRows, PickedChunks, PlainPage, Read, Shape
+from pennon.encoding.v2_1.file_bytes import Source
+from pennon.encoding.v2_1.point_read import CutRows, PickedChunks, PlainPage, Shape
 from pennon.errors import LanceError
 from pennon.file.container.file import DataFile
 from pennon.file.container.opened_file import OpenedFile
@@ -148,9 +148,7 @@ class _Group:
         widest = max(page.table.row_bytes for page in pages)
         return cls(places, pages, widest, (first,), types, shown)
 
-    def read(
-        self, source: Bytes | Read, rows: Rows
-    ) -> Iterator[tuple[Sequence[int], list[pa.Array]]]:
+    def read(self, source: Source, rows: Rows) -> Iterator[tuple[Sequence[int], list[pa.Array]]]:
         """Yield some columns and their values, until all are read; none that is damaged, or large."""
         column_bytes = max(self.bytes_per_row * rows.count, 1)
         if column_bytes > MOST_COLUMN_BYTES:
@@ -166,7 +164,7 @@ class _Group:
                 yield self.places[low : low + step], arrays
 
     def _read(
-        self, source: Bytes | Read, pages: Sequence[PlainPage], rows: Rows
+        self, source: Source, pages: Sequence[PlainPage], rows: Rows
     ) -> list[pa.Array] | None:
         found = PickedChunks.of(pages, _of_each(rows, len(pages))).pick_mapped([source])
         if found is None:

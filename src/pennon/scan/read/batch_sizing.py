@@ -109,8 +109,8 @@ class BatchSizer:
                 batch = min(self._fitting(task.fragment), batch_rows) if may_cut else batch_rows
                 rows = -(-min(self.unit_rows(task.fragment), enough) // batch) * batch
                 end = min(start + rows, task.end)
-                if isinstance(task.fragment, FragmentRun):  # batches end where fragments do
-                    end = min(task.fragment.live_end(end - 1), task.end)
+                if isinstance(task.fragment, FragmentRun) and end < task.end:
+                    end = task.fragment.batch_end(start, end, batch)
                 yield Unit(number, start, end), (end - start) * held
                 start = end
 

@@ -33,7 +33,7 @@ from pennon.scan.read.late_materialization import read_live
 from pennon.scan.read.tasks import ReadTask, ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
-from pennon.schema.width import row_bytes
+from pennon.schema.width import has_width, row_bytes
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -87,13 +87,19 @@ class Reading:
     tasks: tuple[ReadTask, ...]
 
     @classmethod
-    def of(cls, scan: Scan, share: float | None = None) -> Reading:
-        """Begin to run a scan; ``share`` is how much of the data files is read, by default that of the shown columns."""
+    def of(cls, scan: Scan, share: float | None = None, *, is_streamed: bool = False) -> Reading:
+        """Begin to run a scan.
+
+        ``share`` is how much of the data files is read, by default that of the shown columns; ``is_streamed``: not
+        all rows that come out are held.
+        """
         snapshot = scan.snapshot
         tasks: tuple[ReadTask, ...] = scan.tasks
         may_join = len(tasks) > 1 and not scan.is_remote and not scan.with_deleted
         if may_join and snapshot.meter is None:
-            tasks = join_tasks(snapshot, scan.tasks, _share(scan) if share is None else share)
+            share = _share(scan) if share is None else share
+            is_held = is_streamed and not all(has_width(f.type) for f in scan.projection.arrow)
+            tasks = join_tasks(snapshot, scan.tasks, share, is_held=is_held)
         return cls(scan, tasks)
 
     @property
@@ -219,7 +225,7 @@ def read_batches(
     Unless they go ``by_fragment``, those of neighbouring small fragments are read, and come, as of one task.
     If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
     """
-    schema, reading = scan.projection.arrow, Reading.of(scan)
+    schema, reading = scan.projection.arrow, Reading.of(scan, is_streamed=True)
     sizer = BatchSizer(schema, _share(scan), is_remote=scan.is_remote)
     prepared = _PreparedTask(reading, scan.projection.read.fields)
 
@@ -265,6 +271,7 @@ def _table_units(reading: Reading, least: int) -> list[Unit]:
     units = plan_units(
         reading.tasks,
         row_bytes=least // columns,
+        widest=max([row_bytes(pa.schema([each])) for each in reading.projection.arrow], default=0),
         multiple_of=WHOLE_CHUNKS,
         share=_share(reading.scan) / columns,
         least_units=-(-_useful_units(reading) // columns),

@@ -58,7 +58,7 @@ class FragmentRun:
 
     def __init__(self, snapshot: Snapshot, fragments: Sequence[Fragment]) -> None:
         """Take fragments of a version; they say how many rows they have."""
-        self.files = snapshot.at(snapshot.manifest)
+        self.files = snapshot.apart()
         """Opens the data files; it does not remember this run, so that both go when nobody else has them."""
         self.fragments = tuple(fragments)
         rows = [each.physical_rows or 0 for each in fragments]
@@ -112,9 +112,24 @@ class FragmentRun:
         ends = [*self.live_ends[low:high].tolist(), end]
         return [rows for a, b in pairwise([start, *ends]) if (rows := b - a)]
 
-    def live_end(self, row: int) -> int:
-        """Return the first live row of the fragment behind that of a live row."""
-        return int(self.live_ends[np.searchsorted(self.live_ends, row, side="right")])
+    def near_end(self, start: int, end: int) -> int:
+        """Return where the last fragment ends that has all of its rows among live rows; ``end`` if they were far fewer.
+
+        A page that is read in two parts costs more than one that is read whole.
+        """
+        number = int(np.searchsorted(self.live_ends, end, side="right"))
+        border = int(self.live_ends[number - 1]) if number else 0
+        return border if 2 * (border - start) >= end - start else end
+
+    def batch_end(self, start: int, end: int, batch: int) -> int:
+        """Return where the last whole batch of some live rows ends.
+
+        Batches begin at ``start``, and anew with each fragment; the last one of a fragment has what is left of its rows.
+        The rows are one batch or more.
+        """
+        number = int(np.searchsorted(self.live_ends, end - 1, side="right"))
+        first = max(int(self.live_ends[number - 1]) if number else 0, start)
+        return end if end == self.live_ends[number] else first + (end - first) // batch * batch
 
     @cached_property
     def ids(self) -> Int64Array:
@@ -136,7 +151,7 @@ class FragmentRun:
         if missing:
             now = self.files.map_files([file for _, file in missing])
             for (number, file), source in zip(missing, now, strict=True):
-                known[number, file.path] = source
+                known.setdefault((number, file.path), source)  # another thread may ask, too
         return [known[number, file.path] for number, file in places]
 
     def parts(self, rows: Rows) -> tuple[list[int], FileRows]:
@@ -266,8 +281,8 @@ class _Column:
         self._files: list[JoinableFile | None] = [None] * fragments
         self._kinds: list[int] = [_APART] * fragments
         """Files that are alike have one number."""
-        self._known: list[JoinableFile] = []
-        """A file of each kind."""
+        self._known: list[tuple[JoinableFile, int]] = []
+        """A file of each kind, and how many neighbouring rows of one are read together with those of others."""
         self._whole: dict[int, bool] = {}
         """Whether files with some columns have all of the field."""
 
@@ -282,20 +297,31 @@ class _Column:
         ]
         if unknown:
             self._get_to_know(run, unknown)
-        kinds = [self._kinds[number] for number in numbers]
+        kinds = self._kinds_of(numbers, rows)
         if kinds.count(kinds[0]) == len(kinds):
-            return self._read(run, numbers, rows)
+            return self._read(run, kinds[0], numbers, rows)
         chunks, low = [], 0
-        for _, alike in groupby(kinds):
+        for kind, alike in groupby(kinds):
             high = low + len(list(alike))
-            chunks += self._read(run, numbers[low:high], rows.of_files(low, high))
+            chunks += self._read(run, kind, numbers[low:high], rows.of_files(low, high))
             low = high
         return chunks
 
-    def _read(self, run: FragmentRun, numbers: list[int], rows: FileRows) -> Chunks:
-        """Return rows of fragments that are alike."""
+    def _kinds_of(self, numbers: list[int], rows: FileRows) -> list[int]:
+        """Return the kind of each file, `_APART` also where so many neighbouring rows cost less by themselves."""
+        kinds = [self._kinds[number] for number in numbers]
+        most = [rows for _, rows in self._known]
+        if rows.count <= min(most, default=0):
+            return kinds
+        pairs = zip(kinds, rows.run_lengths().tolist(), strict=True)
+        return [
+            kind if kind != _APART and length <= most[kind] else _APART for kind, length in pairs
+        ]
+
+    def _read(self, run: FragmentRun, kind: int, numbers: list[int], rows: FileRows) -> Chunks:
+        """Return rows of fragments of one kind."""
         files = [file for number in numbers if (file := self._files[number]) is not None]
-        if len(files) == len(numbers):
+        if kind != _APART and len(files) == len(numbers):
             found = read_joined(files, rows)
             if found is not None:
                 return [found]
@@ -306,7 +332,8 @@ class _Column:
         """Find out which fragments can be read together with others."""
         for at, number in enumerate(numbers):
             if self._known:
-                self._get_to_know_like(run, numbers[at:], self._known[0])
+                like, _ = self._known[0]
+                self._get_to_know_like(run, numbers[at:], like)
                 return
             self._get_to_know_one(run, number)
 
@@ -365,13 +392,14 @@ class _Column:
         return found
 
     def _kind(self, file: JoinableFile) -> int:
-        for kind, known in enumerate(self._known):
+        for kind, (known, _) in enumerate(self._known):
             if known.is_like(file):
                 return kind
-        if len(self._known) == _MOST_KINDS:
+        if len(self._known) >= _MOST_KINDS:
             return _APART
-        self._known.append(file)
-        return len(self._known) - 1
+        new = file, file.most_rows
+        self._known.append(new)
+        return self._known.index(new)  # another thread may have appended one, too
 
 
 def _reader_of(read: PreparedRead) -> ReadRows | None:

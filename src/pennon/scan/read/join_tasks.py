@@ -20,8 +20,10 @@ from pennon.scan.snapshot import Key, Snapshot
 from pennon.schema.version import V2_1
 from pennon.table.fragment import Fragment
 
-SMALL_BYTES: Final = MIB
+SMALL_BYTES: Final = 8 * MIB
 """A fragment is small if no more bytes are read of it: a larger one keeps threads at work by itself."""
+STREAMED_BYTES: Final = MIB
+"""The same of a stream of rows whose width is not known: the larger what is decoded together, the more is held."""
 SMALL_ROWS: Final = 1 << 17
 FIRST_FRAGMENTS: Final = 8
 """The fragments of the first run; a scan may end there.  Each further run has four times as many as the one before."""
@@ -31,23 +33,30 @@ _OLDEST: Final = V2_1.to_numbers()
 
 
 def join_tasks(
-    snapshot: Snapshot, tasks: tuple[ScanTask, ...], share: float
+    snapshot: Snapshot,
+    tasks: tuple[ScanTask, ...],
+    share: float,
+    *,
+    is_held: bool = False,
 ) -> tuple[ReadTask, ...]:
     """Return tasks, those of neighbouring small fragments joined; rows stay in order.
 
-    ``share`` is how much of the data files is read.
+    ``share`` is how much of the data files is read.  ``is_held``: see `STREAMED_BYTES`.
     """
+    most_bytes = int((STREAMED_BYTES if is_held else SMALL_BYTES) / max(share, 1e-6))
     if tasks is not snapshot.recall(ALL_TASKS):
-        return tuple(_join(snapshot, tasks, share))
-    return snapshot.remember_run(JOINED, lambda: tuple(_join(snapshot, tasks, share)), share)
+        return tuple(_join(snapshot, tasks, most_bytes))
+    return snapshot.remember_run(
+        JOINED, lambda: tuple(_join(snapshot, tasks, most_bytes)), most_bytes
+    )
 
 
-def _join(snapshot: Snapshot, tasks: Sequence[ScanTask], share: float) -> list[ReadTask]:
+def _join(snapshot: Snapshot, tasks: Sequence[ScanTask], most_bytes: int) -> list[ReadTask]:
     found: list[ReadTask] = []
     together: list[ScanTask] = []
     most = FIRST_FRAGMENTS
     for task in tasks:
-        is_small = _is_small(task.fragment, share)
+        is_small = _is_small(task.fragment, most_bytes)
         goes_on = is_small and len(together) < most and together and _goes_on(together[-1], task)
         if together and not goes_on:
             found.append(_joined(snapshot, together))
@@ -59,7 +68,7 @@ def _join(snapshot: Snapshot, tasks: Sequence[ScanTask], share: float) -> list[R
     return found
 
 
-def _is_small(fragment: Fragment, share: float) -> bool:
+def _is_small(fragment: Fragment, most_bytes: int) -> bool:
     rows = fragment.physical_rows
     if not rows or rows > SMALL_ROWS or fragment.num_rows is None:
         return False
@@ -68,7 +77,7 @@ def _is_small(fragment: Fragment, share: float) -> bool:
         if not file.size_bytes or (file.major, file.minor) < _OLDEST:
             return False
         size_bytes += file.size_bytes
-    return size_bytes * share <= SMALL_BYTES
+    return size_bytes <= most_bytes
 
 
 def _goes_on(last: ScanTask, task: ScanTask) -> bool:

@@ -42,6 +42,7 @@ KNOWN_TASKS = 1 << 14
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
 ALL_TASKS: Final[Key[tuple[ScanTask, ...]]] = Key("all tasks")
+LIVE_COUNT: Final[Key[int]] = Key("live count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +167,16 @@ def live_row_counts(snapshot: Snapshot) -> list[int]:
     ]
 
 
+def count_live_rows(snapshot: Snapshot) -> int:
+    """Return the number of live rows of a version, counted once."""
+    return snapshot.remember(LIVE_COUNT, lambda: sum(live_row_counts(snapshot)))
+
+
 def plan_units(
     tasks: Sequence[ReadTask],
     *,
     row_bytes: int = 0,
+    widest: int = 0,
     multiple_of: int = 1,
     share: float = 1.0,
     least_units: int = 1,
@@ -177,14 +184,16 @@ def plan_units(
     """Cut tasks into units of about `UNIT_BYTES` of the data files, in order.
 
     ``share`` is how much of the data files is read.  ``row_bytes`` is what a row takes once it is
-    decoded, at least; a unit becomes about `MAX_DECODED_BYTES`.  Its rows, except for the last unit
-    of a task, are a multiple of ``multiple_of``.  There are at least ``least_units``, unless they
-    would be very small.
+    decoded, at least; a unit becomes about `MAX_DECODED_BYTES`.  So does its ``widest`` column, given
+    what a row takes there, in a run of fragments, whose values become one array.  Its rows, except for
+    the last unit of a task, are a multiple of ``multiple_of``.  There are at least ``least_units``,
+    unless they would be very small.
     """
     fair = -(-sum(task.rows for task in tasks) // least_units)
     for number, task in enumerate(tasks):
         stored = max(int(bytes_per_row(task.fragment) * share), 1)
-        rows = min(UNIT_BYTES // stored, MAX_DECODED_BYTES // max(row_bytes, 1))
+        decoded = max(row_bytes, widest if isinstance(task.fragment, FragmentRun) else 1)
+        rows = min(UNIT_BYTES // stored, MAX_DECODED_BYTES // max(decoded, 1))
         smallest = LEAST_UNIT_BYTES // max(stored, row_bytes)
         step = _round_up(max(min(rows, max(fair, smallest)), 1), multiple_of)
         for start in range(task.start, task.end, step):

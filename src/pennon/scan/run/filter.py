@@ -42,7 +42,7 @@ from pennon.scan.read.execute import (
 )
 from pennon.scan.read.fragment_reader import Chunks
 from pennon.scan.read.late_materialization import slice_chunks
-from pennon.scan.read.tasks import LEAST_UNIT_BYTES, Unit
+from pennon.scan.read.tasks import LEAST_UNIT_BYTES, RunTask, Unit
 from pennon.scan.run.filter_unit import MASK_BYTES, Columns, Kept, UnitFilter, share_of
 from pennon.scan.run.take import take_chosen
 
@@ -174,8 +174,9 @@ class _Run:
     def __init__(self, query: BoundQuery, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
-        self._reading = Reading.of(query.scan, share_of(query))
-        self._filter = UnitFilter(query, self._reading, None if sizes is WHOLE else decoded)
+        is_streamed = sizes is not WHOLE
+        self._reading = Reading.of(query.scan, share_of(query), is_streamed=is_streamed)
+        self._filter = UnitFilter(query, self._reading, decoded if is_streamed else None)
         self._budget = read_ahead_bytes
         self._in_order = self._reading.stream_in_order
         if sizes is WHOLE:
@@ -270,8 +271,11 @@ class _Run:
                 rows = self._unit_rows(number, task.end - start, fair)
                 rows = min(rows, FIRST_ROWS) if is_first else rows
                 is_first = False
-                yield Unit(number, start, min(start + rows, task.end))
-                start += rows
+                end = min(start + rows, task.end)
+                if isinstance(task, RunTask) and task.chosen is None and end < task.end:
+                    end = task.fragment.near_end(start, end)
+                yield Unit(number, start, end)
+                start = end
 
     def _unit_rows(self, number: int, rows: int, fair: int) -> int:
         """Return how many of the next rows of a task make a unit: those of one task are alike."""

@@ -120,6 +120,7 @@ class FilterPlan:
         all_fields = len(query.snapshot.manifest.schema.fields)
         self.tested = WidthGuess.of(self.fields.early, all_fields)
         self.whole = WidthGuess.of((*self.fields.early, *self.fields.rest), all_fields)
+        self.passing = WidthGuess.of(self.fields_of_passing.rest, all_fields)
         self._places: dict[tuple[int, int], list[int]] = {}
         self._fragments: dict[tuple[int | FragmentRun, bool], tuple[Any, dict[str, Any]]] = {}
 
@@ -191,7 +192,8 @@ class UnitFilter:
 
     def row_bytes(self, task: int) -> int:
         """Return about how many bytes a row has in all columns that are read, at least 1."""
-        return max(self._plan.whole.of_fragment(self._scan.tasks[task].fragment), 1)
+        read = self._plan.passing if self._passes(task) else self._plan.whole
+        return max(read.of_fragment(self._scan.tasks[task].fragment), 1)
 
     def tested_bytes(self, task: int) -> int:
         """Return about how many bytes of these are read before the condition.

@@ -65,7 +65,8 @@ class Scope:
 
     def query(self, fragments: Sequence[Fragment], *columns: str) -> BoundQuery:
         """Return the query for columns of those rows of fragments, and for their addresses."""
-        return plan_query(self.bound(*columns), fragments)
+        are_all = self.fragments is None and len(fragments) == len(self.searched)
+        return plan_query(self.bound(*columns), None if are_all else fragments)
 
     def bound(self, *columns: str, with_row_id: bool = False) -> BoundQuery:
         """Return the query for columns of the rows, and for their addresses, without tasks."""

@@ -11,7 +11,7 @@ from pyspark.sql import types as st
 from pennon.compat.arguments import check_options
 from pennon.errors import ArgumentError
 from pennon.ops.task_wire import parse_number, serialize_number
-from pennon.scan.read.tasks import live_row_counts, plan_tasks
+from pennon.scan.read.tasks import count_live_rows, plan_tasks
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.changes.row_changes import analysed
 from pennon.spark.changes.rows_found import translated
@@ -75,7 +75,7 @@ def count_rows(
 ) -> int:
     """Return for how many rows a condition is true; without one the manifest says it."""
     if condition is None:
-        return sum(live_row_counts(snapshot))
+        return count_live_rows(snapshot)
     predicate = translated(snapshot, condition, alias)
     if predicate is None:
         return _count_in_spark(spark, snapshot, condition, alias)

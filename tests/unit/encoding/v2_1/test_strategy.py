@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -176,3 +178,27 @@ def test_open_file_explains_its_strategy_per_field() -> None:
     assert words(Rows.between(rows, rows + 3))[0] == (
         "c.n: point read by one kernel call (1 of 3 pages)"
     )
+
+
+@pytest.mark.parametrize(
+    ("layout", "row_bytes", "most"),
+    [
+        (PLAIN, 8, s.MOST_JOINED),
+        (VECTORS, 64, s.MOST_JOINED),
+        (DIGESTS, 16, s.MOST_JOINED),
+        (STRINGS, s.SHORT_BYTES, 2 * s.MOST_POINT_STRINGS),
+        (STRINGS, s.SHORT_BYTES + 1, s.MOST_POINT_STRINGS),
+        (replace(PLAIN, values=e.Flat(1)), 1, s.MOST_POINT_NUMBERS),
+        (
+            replace(PLAIN, rep=e.Flat(16), layers=(Layer.ALL_VALID_ITEM, Layer.ALL_VALID_LIST)),
+            8,
+            s.MOST_POINT_NUMBERS,
+        ),
+    ],
+)
+def test_most_rows_of_each_file_depend_on_its_values(
+    layout: MiniBlock, row_bytes: int, most: int
+) -> None:
+    recipe = recipe_of(layout)
+    assert recipe is not None
+    assert s.most_of_each_file(recipe, row_bytes) == most

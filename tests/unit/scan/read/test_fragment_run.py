@@ -12,15 +12,18 @@ from weakref import ref
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
+from pennon.core.kernels.mapping import mapped_bytes
 from pennon.dataset import LanceDataset
+from pennon.encoding.v2_1 import strategy
 from pennon.errors import FormatError, UnsupportedError
-from pennon.io import open_store
+from pennon.io import map_budget, open_store
 from pennon.scan.read import fragment_run
 from pennon.scan.read.fragment_run import FragmentRun, HeldRuns
-from pennon.scan.read.join_tasks import FIRST_FRAGMENTS, join_tasks
+from pennon.scan.read.join_tasks import FIRST_FRAGMENTS, STREAMED_BYTES, join_tasks
 from pennon.scan.read.tasks import RunTask, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
@@ -53,6 +56,60 @@ def test_small_fragments_are_joined_in_runs_that_grow(tmp_path: Path) -> None:
     ]
 
 
+def test_stream_of_rows_without_a_width_joins_smaller_fragments_only(tmp_path: Path) -> None:
+    _write(tmp_path / "t", 3, 40_000, x=np.random.default_rng(1).random(120_000))
+    snapshot = _snapshot(tmp_path / "t")
+    (size_bytes, *_) = [each.files[0].size_bytes for each in snapshot.manifest.fragments]
+    assert size_bytes is not None
+    share = 1.5 * STREAMED_BYTES / size_bytes
+    tasks = tuple(plan_tasks(snapshot))
+    assert len(join_tasks(snapshot, tasks, share)) == 1
+    assert len(join_tasks(snapshot, tasks, share, is_held=True)) == 3
+    assert len(join_tasks(snapshot, tasks, share / 2, is_held=True)) == 1
+
+
+def test_long_fragments_of_a_run_are_read_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strings of many neighbours cost less file by file, numbers do not."""
+    monkeypatch.setattr(strategy, "MOST_POINT_STRINGS", 50)
+    sizes = [40, 200, 30, 20, 300, 500, 10]
+    numbers = np.arange(sum(sizes))
+    rows = pa.table({"n": numbers, "t": [f"a text of some words {i}" for i in numbers]})
+    start = 0
+    for size in sizes:
+        pennon.write_dataset(rows.slice(start, size), tmp_path / "t", mode="append")
+        start += size
+    table = pennon.dataset(tmp_path / "t")
+    read = table.to_table()
+    assert read.equals(rows)
+    assert [len(chunk) for chunk in read["n"].chunks] == [sum(sizes)]
+    assert [len(chunk) for chunk in read["t"].chunks] == [40, 200, 50, 300, 500, 10]
+    assert table.to_table(filter="n % 2 = 0").equals(rows.take(numbers[::2]))
+
+
+def test_file_that_is_open_is_not_mapped_again(tmp_path: Path) -> None:
+    table = _write(tmp_path / "t", 12)
+    table.take([3, 5 * ROWS, 11 * ROWS])
+    before = mapped_bytes()
+    sizes = [each.data_files()[0].file_size_bytes or 0 for each in table.get_fragments()]
+    table.to_table()
+    assert mapped_bytes() - before == sum(sizes) - sizes[0] - sizes[5] - sizes[11]
+
+
+def test_scan_of_a_table_too_large_for_its_maps_equals_that_of_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _write(tmp_path / "t", 40)
+    rows = table.to_table()
+    monkeypatch.setattr(map_budget, "BUDGET_BYTES", 0)
+    monkeypatch.setattr(map_budget._OfProcess, "resident", map_budget.Resident(0))
+    again = pennon.dataset(tmp_path / "t")
+    for _ in range(3):
+        assert again.to_table().equals(rows)
+        assert again.to_table(filter="n % 7 = 3").equals(rows.filter(pc.field("t") == "text 3"))
+
+
 def test_large_fragment_between_small_ones_keeps_the_order(tmp_path: Path) -> None:
     for rows in (3, 4, 300_000, 5, 6):
         numbers = np.random.default_rng(rows).integers(0, 1 << 60, rows)
@@ -82,7 +139,12 @@ def test_cut_of_live_rows_is_by_fragment(tmp_path: Path) -> None:
     run = FragmentRun(snapshot, list(snapshot.manifest.fragments))
     assert run.cut(0, 23) == [5, 8, 10]
     assert run.cut(4, 6) == [1, 1]
-    assert run.live_end(5) == 13
+    assert [run.near_end(0, end) for end in (4, 5, 9, 10, 11, 13, 14)] == [4, 5, 5, 5, 11, 13, 13]
+    assert [run.near_end(6, end) for end in (12, 13, 19, 20, 21)] == [12, 13, 13, 13, 21]
+    assert run.batch_end(0, 10, 2) == 9  # rows 5 to 12 are those of the second fragment
+    assert run.batch_end(0, 13, 3) == 13
+    assert run.batch_end(0, 6, 6) == 5
+    assert run.batch_end(7, 13 + 5, 3) == 13 + 3
     sizes = [batch.num_rows for batch in pennon.dataset(tmp_path / "t").to_batches(batch_size=6)]
     assert sizes == [5, 6, 2, 6, 4]
 

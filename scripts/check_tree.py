@@ -21,7 +21,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "encoding": ("core",),
     "expr": (),
     "file": ("core",),
-    "index": (),
+    "index": ("core",),
     "table": ("core",),
     "training": (),
 }

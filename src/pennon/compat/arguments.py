@@ -22,7 +22,8 @@ def row_numbers(indices: Any) -> npt.NDArray[np.int64]:
     anything else, NULLs among them, OverflowError for a number below 0 or beyond 63 bits.
     """
     values = _integers(indices)
-    if len(values) and (int(values.min()) < 0 or int(values.max()) >= 1 << 63):
+    is_signed = values.dtype.kind == "i"
+    if len(values) and (values.min() < 0 if is_signed else int(values.max()) >= 1 << 63):
         message = "row numbers are 0 or greater"
         raise OverflowError(message)
     return values.astype(np.int64)

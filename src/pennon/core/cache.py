@@ -55,14 +55,20 @@ class Cache:
 
     def get(self, key: Hashable) -> Any | None:
         """Return the value of a key, None if it is not known."""
-        with self._lock:
-            found = self._entries.get(key)
-            if found is None:
+        found = self._entries.get(key)
+        if found is None:
+            with self._lock:
                 self.misses += 1
-                return None
-            self.hits += 1
-            self._entries.move_to_end(key)
-            return found[0]
+            return None
+        if self._lock.acquire(blocking=False):  # a thread that finds something waits for no other
+            try:
+                self.hits += 1
+                self._entries.move_to_end(key)
+            except KeyError:  # another thread let it go between the two
+                pass
+            finally:
+                self._lock.release()
+        return found[0]
 
     def get_each(self, keys: Sequence[Hashable]) -> list[Any | None]:
         """Return the values of keys, None for each that is not known."""

@@ -38,7 +38,7 @@ from pennon.scan.plan.take_plan import TakePlan, plan_take
 from pennon.scan.projection import MetaColumn
 from pennon.scan.read.fragment_reader import FragmentReader
 from pennon.scan.read.tasks import live_row_count
-from pennon.scan.run.take import take_batches, take_fragment_offsets
+from pennon.scan.run.take import read_fragment_offsets, take_table
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
@@ -55,11 +55,11 @@ class FragmentSession:
     """Takes the same columns of one fragment, again and again."""
 
     def __init__(self, snapshot: Snapshot, fragment: Fragment, plan: TakePlan) -> None:
-        self._take = partial(take_fragment_offsets, snapshot, plan, fragment)
+        self._take = partial(read_fragment_offsets, snapshot, plan, fragment)
 
     def take(self, indices: Any) -> pa.Table:
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
-        return pa.Table.from_batches(take_batches(self._take, row_numbers(indices)))
+        return take_table(self._take, row_numbers(indices))
 
 
 class LanceFragment(FragmentColumns, ArrowFragment):

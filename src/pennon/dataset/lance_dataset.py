@@ -36,7 +36,7 @@ from pennon.dataset.transactions import DatasetTransactions
 from pennon.dataset.versions import DatasetVersions
 from pennon.scan.plan.take_plan import plan_take
 from pennon.scan.read.tasks import count_live_rows
-from pennon.scan.run.take import take_batches, take_offsets, take_row_ids
+from pennon.scan.run.take import read_offsets, read_row_ids, take_table
 from pennon.scan.validate import validate
 
 
@@ -170,14 +170,13 @@ class LanceDataset(
         [3, 1]
         """
         plan = plan_take(self._snapshot, check_columns(columns))
-        take = partial(take_offsets, self._snapshot, plan)
-        return pa.Table.from_batches(take_batches(take, row_numbers(indices)))
+        return take_table(partial(read_offsets, self._snapshot, plan), row_numbers(indices))
 
     def _take_rows(self, row_ids_or_addresses: Any, columns: Columns = None, **_: Any) -> pa.Table:
         """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
         plan = plan_take(self._snapshot, check_columns(columns))
-        take = partial(take_row_ids, self._snapshot, plan)
-        return pa.Table.from_batches(take_batches(take, row_ids(row_ids_or_addresses)))
+        take = partial(read_row_ids, self._snapshot, plan)
+        return take_table(take, row_ids(row_ids_or_addresses))
 
     def sample(
         self,

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import allocate_buffer, call_arrow
+from pennon.core.units import KIB
 from pennon.encoding import array_limit
 from pennon.encoding.block import (
     AllNullBlock,
@@ -33,6 +34,12 @@ from pennon.encoding.block import (
 )
 from pennon.encoding.jsonb import json_text
 from pennon.encoding.kernels.decimals import are_small
+from pennon.encoding.made_arrays import (
+    OFFSET_BYTES,
+    fixed_array,
+    fixed_list_array,
+    string_array,
+)
 from pennon.errors import FormatError, TooLargeError
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
@@ -40,6 +47,9 @@ from pennon.schema.types import storage_type
 
 _ALIGNMENT: Final = 8
 """No consumer of Arrow data needs more, whatever the width."""
+_TEXT: Final = frozenset((pa.string().id, pa.large_string().id))
+_SHORT_BYTES: Final = 16 * KIB
+"""So many bytes are copied sooner than NumPy begins."""
 
 
 def assemble(block: Block, field: Field) -> pa.Array:
@@ -129,7 +139,7 @@ def _fixed_width(
         raise FormatError(message)
     width = 1 if pa.types.is_fixed_size_binary(data_type) else bits // 8
     data = aligned(block.data, width) if width > 1 else block.data
-    array = pa.Array.from_buffers(data_type, block.rows, [validity, data])
+    array = fixed_array(data_type, block.rows, bits, validity, data)
     if pa.types.is_decimal(data_type) and not _are_small(block, data, data_type):
         _validate(array)  # a decimal beyond its precision breaks whoever reads it after us
     return array
@@ -171,13 +181,12 @@ def _as_lists(block: FixedWidthBlock, data_type: pa.DataType) -> FixedSizeListBl
 
 
 def _variable(block: VariableBlock, validity: pa.Buffer | None, data_type: pa.DataType) -> pa.Array:
-    is_text = pa.types.is_string(data_type) or pa.types.is_large_string(data_type)
-    if not (is_text or pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type)):
+    width = OFFSET_BYTES.get(data_type.id)
+    if width is None:
         raise _mismatch(block, data_type)
-    is_large = pa.types.is_large_string(data_type) or pa.types.is_large_binary(data_type)
-    offsets = _offsets(block.offsets, block.rows, block.offset_bits, 64 if is_large else 32)
-    array = pa.Array.from_buffers(data_type, block.rows, [validity, offsets, block.data])
-    if is_text:
+    offsets = _offsets(block.offsets, block.rows, block.offset_bits, 8 * width)
+    array = string_array(data_type, block.rows, validity, offsets, block.data)
+    if data_type.id in _TEXT:
         _check_text(array, block.data)
     return array
 
@@ -201,7 +210,10 @@ def _offsets(offsets: pa.Buffer, rows: int, has_bits: int, wants_bits: int) -> p
 
 def _check_text(array: pa.Array, data: pa.Buffer) -> None:
     """Raise FormatError unless every string is UTF-8."""
-    if data.size == 0 or np.frombuffer(data, np.int8).min() >= 0:
+    if data.size <= _SHORT_BYTES:  # NumPy would let go of the interpreter's lock
+        if data.to_pybytes().isascii():
+            return
+    elif np.frombuffer(data, np.int8).min() >= 0:
         return
     _validate(array)
 
@@ -212,7 +224,7 @@ def _fixed_size_list(
     if not pa.types.is_fixed_size_list(data_type) or data_type.list_size != block.dimension:
         raise _mismatch(block, data_type)
     items = assemble_as(block.items, data_type.value_type)
-    return pa.Array.from_buffers(data_type, block.rows, [validity], children=[items])
+    return fixed_list_array(data_type, block.rows, validity, items)
 
 
 def _struct(block: StructBlock, validity: pa.Buffer | None, data_type: pa.DataType) -> pa.Array:

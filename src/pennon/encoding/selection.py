@@ -17,20 +17,24 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import call_arrow, current_pool
 from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import (
-    arrow_offsets,
     as_bytes,
     is_plain,
     items_of,
     values_of,
 )
 from pennon.encoding.kernels.order_rows import BitRows, FixedRows, StringRows
+from pennon.encoding.made_arrays import (
+    OFFSET_BYTES,
+    fixed_array,
+    fixed_list_array,
+    string_array,
+)
 
 _FEW: Final = 4096
 _LARGE_BYTES: Final = 32 * KIB
 """To copy chunks of so many bytes into one takes longer than to tell a kernel where each lies."""
-_STRINGS: Final = frozenset(
-    kind.id for kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
-)
+_NO_STRING: Final = np.zeros(8, np.uint8)
+"""The offsets of no strings."""
 _PLAIN: Final[Mapping[int, npt.DTypeLike]] = {
     kind.id: np.dtype(f"i{kind.bit_width // 8}")
     for kind in (
@@ -66,8 +70,11 @@ def take_few(array: pa.Array, numbers: Int64Array) -> pa.Array | None:
 
 def in_order(chunks: Sequence[pa.Array], order: Int64Array) -> pa.Array:
     """Return the values of these numbers as one array; they count through all chunks, and must all be there."""
-    if len(chunks) > 1 and chunks[0].nbytes >= _LARGE_BYTES:
-        return in_orders(chunks, [order])[0]
+    few = take_few(chunks[0], order) if len(chunks) == 1 else None
+    if few is not None:
+        return few
+    if len(order) <= _FEW or (len(chunks) > 1 and chunks[0].nbytes >= _LARGE_BYTES):
+        return in_orders(chunks, [order])[0]  # few: Arrow would let go of the interpreter's lock
     whole = _joined(chunks)
     few = take_few(whole, order)
     return _taken(whole, order) if few is None else few
@@ -108,25 +115,22 @@ class _PlainRows:
     def of(cls, chunks: Sequence[pa.Array]) -> Self | None:
         """Return the rows of chunks of one type; None if they have other values, or items that are NULL."""
         kind = chunks[0].type
-        values = _strings(chunks) if kind.id in _STRINGS else _fixed(chunks)
+        values = _strings(chunks) if kind.id in OFFSET_BYTES else _fixed(chunks)
         return None if values is None else cls(kind, _validity(chunks), values)
 
     def put(self, order: Int64Array) -> pa.Array:
         """Return the values of these numbers, in memory of their own."""
         order, kind = np.ascontiguousarray(order), self._kind
         validity = None if self._validity is None else pa.py_buffer(self._validity.put(order))
-        unknown = 0 if validity is None else -1
         if isinstance(self._values, StringRows):
-            buffers = [validity, *map(pa.py_buffer, self._values.put(order))]
-            return pa.Array.from_buffers(kind, len(order), buffers, unknown)
-        values = self._values.put(order)
+            offsets, data = map(pa.py_buffer, self._values.put(order))
+            return string_array(kind, len(order), validity, offsets, data)
+        values = pa.py_buffer(self._values.put(order))
         if not pa.types.is_fixed_size_list(kind):
-            return pa.Array.from_buffers(
-                kind, len(order), [validity, pa.py_buffer(values)], unknown
-            )
-        count = len(order) * kind.list_size
-        items = pa.Array.from_buffers(kind.value_type, count, [None, pa.py_buffer(values)], 0)
-        return pa.Array.from_buffers(kind, len(order), [validity], unknown, children=[items])
+            return fixed_array(kind, len(order), kind.bit_width, validity, values)
+        item, count = kind.value_type, len(order) * kind.list_size
+        items = fixed_array(item, count, item.bit_width, None, values)
+        return fixed_list_array(kind, len(order), validity, items)
 
 
 def _validity(chunks: Sequence[pa.Array]) -> BitRows | None:
@@ -140,9 +144,13 @@ def _validity(chunks: Sequence[pa.Array]) -> BitRows | None:
 
 
 def _strings(chunks: Sequence[pa.Array]) -> StringRows:
-    offsets = [arrow_offsets(chunk) for chunk in chunks]
-    sources = [as_bytes(chunk.buffers()[2]) for chunk in chunks]
-    return StringRows(sources, [each.view(np.uint8) for each in offsets], offsets[0].itemsize)
+    width, offsets, sources = OFFSET_BYTES[chunks[0].type.id], [], []
+    for chunk in chunks:
+        _, ends, data = chunk.buffers()
+        size, first = (len(chunk) + 1) * width, chunk.offset * width
+        offsets.append(np.frombuffer(ends, np.uint8, size, first) if ends else _NO_STRING[:width])
+        sources.append(as_bytes(data))
+    return StringRows(sources, offsets, width)
 
 
 def _fixed(chunks: Sequence[pa.Array]) -> FixedRows | None:
@@ -162,7 +170,7 @@ def _fixed(chunks: Sequence[pa.Array]) -> FixedRows | None:
 
 
 def _over(kind: pa.DataType, values: Any) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+    return fixed_array(kind, len(values), 8 * values.itemsize, None, pa.py_buffer(values))
 
 
 def keep_rows(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:

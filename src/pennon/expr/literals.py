@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import pack
 from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
+from pennon.encoding.made_arrays import fixed_array
 from pennon.errors import ArgumentError
 from pennon.expr.intervals import nanoseconds_of
 from pennon.expr.tree import Expression, Literal
@@ -32,10 +34,15 @@ def _integer_or_float(text: str) -> pa.Scalar:
     if len(text) <= longest and text.removeprefix("-").isdigit():
         value = int(text)
         if -_LARGEST <= value < _LARGEST:
-            return pa.scalar(value, pa.int64())
+            return int64_scalar(value)
         if 0 <= value < 2 * _LARGEST:
             return pa.scalar(value, pa.uint64())
     return pa.scalar(float(text), pa.float64())
+
+
+def int64_scalar(value: int) -> pa.Scalar:
+    """Return an integer of 64 bits; `pyarrow.scalar` lets go of the interpreter's lock, and of its time."""
+    return fixed_array(pa.int64(), 1, 64, None, pa.py_buffer(pack("q", value)))[0]
 
 
 def hexadecimal(node: exp.HexString) -> Literal:

@@ -18,6 +18,7 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import places
 from pennon.index.base import Values, joined
 from pennon.index.kernels.rows.sorting import order_strings, order_words, places_of_strings
 
@@ -53,6 +54,15 @@ class Keys:
         strings = None if numbers is not None else _strings(values)
         return None if numbers is None and strings is None else cls(numbers, strings)
 
+    @classmethod
+    def of_one(cls, value: pa.Scalar) -> Keys | None:
+        """Return the key of one value; None for other types."""
+        whole = _whole_dtype(value.type) if value.is_valid else None
+        if whole is None:
+            return cls.of(pa.repeat(value, 1))
+        number = value.as_py() if t.is_integer(value.type) else value.value
+        return cls(np.array([number], whole))
+
     def __len__(self) -> int:
         if self.strings is not None:
             return len(self.strings[1]) - 1
@@ -72,8 +82,7 @@ class Keys:
         if self.numbers is None or others.numbers is None:
             message = "keys of one type are compared"
             raise TypeError(message)
-        found: Int64Array = self.numbers.searchsorted(others.numbers, "right" if behind else "left")
-        return found
+        return places(self.numbers, others.numbers, behind=behind)
 
 
 def order_of(values: pa.Array[Any]) -> Int64Array:
@@ -132,10 +141,22 @@ def numbers_of(values: pa.Array[Any]) -> npt.NDArray[Any] | None:
         bits: npt.NDArray[Any] = np.asarray(values.view(arrow), numpy)
         ordered: npt.NDArray[Any] = bits ^ ((bits >> (kind.bit_width - 1)) & np.iinfo(numpy).max)
         return ordered
+    whole = _whole_dtype(kind)
+    if whole is None:
+        return None
+    start, words = values.offset * whole.itemsize, values.buffers()[1]
+    if not len(values):
+        return np.empty(0, whole)
+    return np.frombuffer(words, whole, len(values), start)
+
+
+def _whole_dtype(kind: pa.DataType) -> np.dtype[Any] | None:
+    """Return what values are that are whole numbers, times among them; None for others."""
     if t.is_integer(kind):
-        return np.asarray(values)
+        return np.dtype(str(kind))
     if t.is_temporal(kind) and not t.is_interval(kind):
-        return np.asarray(values.view(_SIGNED[kind.bit_width][0]))
+        signed: np.dtype[Any] = np.dtype(_SIGNED[kind.bit_width][1])
+        return signed
     return None
 
 

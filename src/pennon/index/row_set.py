@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import place_of_uint64
 from pennon.core.runs import run_starts
 from pennon.index.kernels.rows.row_ranges import (
     are_in_bits,
@@ -115,7 +116,10 @@ class RowSet:
 
     def within(self, first: np.uint64, last: np.uint64) -> RowSet:
         """Return what is in the set from one number to another."""
-        low, high = self.lasts.searchsorted(first), self.starts.searchsorted(last, "right")
+        low, high = (
+            place_of_uint64(self.lasts, first),
+            place_of_uint64(self.starts, last, behind=True),
+        )
         starts, lasts = self.starts[low:high], self.lasts[low:high]
         if len(starts) and starts[0] < first:
             starts = np.concatenate([[first], starts[1:]])

@@ -48,7 +48,7 @@ from pennon.scan.plan.row_search import AddedColumns
 from pennon.scan.plan.take_plan import TakePlan
 from pennon.scan.predicate import Predicate
 from pennon.scan.projection import MetaColumn
-from pennon.scan.read.arrays import int64_array
+from pennon.scan.read.arrays import column_of, int64_array
 from pennon.scan.read.compute import inputs_of, rows_at_once
 from pennon.scan.read.execute import Scan
 from pennon.scan.run.explain import analyzed, index_metrics, metrics
@@ -209,7 +209,7 @@ class Answer(Generic[SourceT]):
         """Return the columns of rows that were found, in their order."""
         taken = take_stored(self.query, found.addresses)
         columns: dict[str, Any] = {
-            name: pa.chunked_array([batch.column(at) for batch in taken])
+            name: column_of([part.arrays[at] for part in taken])
             for at, name in enumerate(self.query.schema.names)
         }
         columns |= found.added

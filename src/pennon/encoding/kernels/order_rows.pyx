@@ -7,10 +7,15 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from pennon.core.kernels.long_work cimport is_long
 from pennon.encoding.kernels.strings cimport read_offset
 
 from pennon.core.memory import allocate
 from pennon.errors import FormatError, TooLargeError
+
+cdef enum:
+    ROW_STEPS = 8  # nanoseconds that a row takes, about
+    COPIED = 8     # bytes of a row that are copied in one
 
 
 cdef struct Piece:
@@ -92,9 +97,11 @@ cdef class FixedRows(_Pieces):
         self.check(order)
         found = allocate(count * self.width, np.uint8)
         cdef uint8_t[::1] out = found
-        if count:
+        if is_long(count * (ROW_STEPS + self.width // COPIED)):
             with nogil:
                 self.copy(order, &out[0])
+        elif count:
+            self.copy(order, &out[0])
         return found
 
     cdef void copy(self, const int64_t[::1] order, uint8_t* out) noexcept nogil:
@@ -135,10 +142,11 @@ cdef class BitRows(_Pieces):
         self.check(order)
         found = allocate((count + 7) // 8, np.uint8)
         cdef uint8_t[::1] out = found
-        if count:
+        if is_long(count * ROW_STEPS):
             with nogil:
-                memset(&out[0], 0, (count + 7) // 8)
                 self.copy(order, &out[0])
+        elif count:
+            self.copy(order, &out[0])
         return found
 
     cdef void copy(self, const int64_t[::1] order, uint8_t* out) noexcept nogil:
@@ -146,6 +154,7 @@ cdef class BitRows(_Pieces):
         cdef const Piece* piece = self.pieces
         cdef int64_t bit
         cdef uint8_t is_set
+        memset(out, 0, (count + 7) // 8)
         for i in range(count):
             piece = self.find(order[i], piece)
             bit = piece.first_bit + order[i] - piece.first
@@ -185,7 +194,10 @@ cdef class StringRows(_Pieces):
         cdef uint8_t[::1] out
         if not count:
             return found, allocate(0, np.uint8)
-        with nogil:
+        if is_long(count * ROW_STEPS):
+            with nogil:
+                size = self.measure(order, &place[0], &ends[self.width])
+        else:
             size = self.measure(order, &place[0], &ends[self.width])
         if size < 0:
             raise FormatError("offsets of strings fall, or leave their bytes")
@@ -194,7 +206,10 @@ cdef class StringRows(_Pieces):
         values = allocate(size, np.uint8)
         if size:
             out = values
-            with nogil:
+            if is_long(count * ROW_STEPS + size // COPIED):
+                with nogil:
+                    self.copy(count, &place[0], &ends[0], &out[0])
+            else:
                 self.copy(count, &place[0], &ends[0], &out[0])
         return found, values
 

@@ -9,10 +9,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from time import perf_counter_ns
+
 import numpy as np
 
+from pennon.core.kernels.long_work cimport is_long
 from pennon.encoding.kernels.chunk_lookup cimport ChunkTable
-from pennon.encoding.kernels.chunk_rows cimport Page, Recipe, flat_rows
+from pennon.encoding.kernels.chunk_rows cimport Page, Recipe, flat_rows, steps_of
+from pennon.encoding.kernels.cold_files cimport is_cold, note_time
 from pennon.encoding.kernels.list_rows cimport list_rows
 from pennon.encoding.kernels.picked cimport (
     BAD_CODES, BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS,
@@ -139,7 +143,7 @@ def pick_pieces(
     cdef int fault = FINE
     cdef uint16_t* scratch = NULL
     cdef uint8_t none = 0
-    cdef int64_t nothing = 0, file = -1, rows = 0
+    cdef int64_t nothing = 0, file = -1, rows = 0, steps = 0, began
     cdef const uint8_t[::1] view
     cdef uint8_t[::1] target
     if len(data) != len(origins) or files.shape[0] != pages:
@@ -191,12 +195,18 @@ def pick_pieces(
             page.first_rows = table.first_rows
             _check(page, table, view.shape[0])
             jobs[number].how, jobs[number].symbols = &code.how, &code.symbols
+            steps += steps_of(&code.how, page)
             if code.how.top and scratch == NULL:
                 scratch = <uint16_t*>realloc(NULL, 4 * (MOST_LEVELS + 1024))
                 if scratch == NULL:
                     raise MemoryError
-        with nogil:
+        began = perf_counter_ns()
+        if is_long(steps) or is_cold(began):
+            with nogil:
+                fault = _pick_all(jobs, pages, scratch, &out)
+        else:
             fault = _pick_all(jobs, pages, scratch, &out)
+            note_time(began, perf_counter_ns())
         if fault == NO_ROOM:
             raise MemoryError
         if fault:

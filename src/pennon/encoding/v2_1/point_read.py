@@ -260,7 +260,7 @@ class KnownPage:
     @property
     def row_bytes(self) -> int:
         """Return about how many bytes of the file a row has."""
-        return int(self.index.offsets[-1]) // max(int(self.index.first_rows[-1]), 1)
+        return self.table.row_bytes
 
 
 @dataclass(slots=True, eq=False)  # frozen ones take longer to make

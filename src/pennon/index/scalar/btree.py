@@ -22,7 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.counted import counted
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import places
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
@@ -121,8 +123,8 @@ class BTree:
             return UNKNOWN
         if not len(pages):
             return Selection.exact(NONE)
-        firsts = ends.searchsorted(pages, "right").tolist()
-        behind = begins.searchsorted(pages, "right").tolist()
+        firsts = places(ends, pages, behind=True).tolist()
+        behind = places(begins, pages, behind=True).tolist()
         found = [np.empty(0, np.uint64)]
         for part, start, end in self._parts(pages):
             found.append(part.rows_of(wanted.part(firsts[start], behind[end - 1])))
@@ -279,7 +281,7 @@ def _blocks_of(pages: Int64Array) -> Iterator[tuple[int, int, int]]:
     start = 0
     while start < len(pages):
         block = int(pages[start]) // _AT_ONCE
-        end = int(pages.searchsorted((block + 1) * _AT_ONCE))
+        end = int(places(pages, np.array([(block + 1) * _AT_ONCE], np.int64))[0])
         yield block, start, end
         start = end
 
@@ -287,7 +289,8 @@ def _blocks_of(pages: Int64Array) -> Iterator[tuple[int, int, int]]:
 def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
     """Return the numbers in ranges that ascend, each once; one that ends before it begins is empty."""
     if len(begins) == 1:
-        return np.arange(begins[0], ends[0])
+        found: Int64Array = counted(max(int(ends[0]) - int(begins[0]), 0)) + begins[0]
+        return found
     starts = begins.copy()
     starts[1:] = np.maximum(starts[1:], ends[:-1])
     return Rows.ranges(starts, np.maximum(starts, ends)).indices()

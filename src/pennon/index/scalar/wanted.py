@@ -77,7 +77,7 @@ def wanted_of(condition: Expression) -> Wanted | None:
         if compared is None or compared[1] == "!=":
             return None
         _, function, value = compared
-        keys = Keys.of(pa.repeat(value, 1))
+        keys = Keys.of_one(value)
         merged = None if keys is None else _merged(found, function, keys)
         if merged is None:
             return None

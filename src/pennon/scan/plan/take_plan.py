@@ -54,6 +54,7 @@ class FragmentColumns:
     fragment: Fragment
     live: LiveRows
     columns: PreparedRead
+    is_mapped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class TakePlan:
         found = self._fragments.get(fragment.id)
         if found is None or found.fragment.files != fragment.files:
             live, columns = FragmentReader(snapshot, fragment).find(self.projection.read.fields)
-            found = FragmentColumns(fragment, live, columns)
+            found = FragmentColumns(fragment, live, columns, columns.is_mapped)
             while len(self._fragments) >= MAX_FRAGMENTS:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[fragment.id] = found

@@ -1,12 +1,22 @@
-"""numpy arrays as Arrow arrays, without `pyarrow.array`, whose first call imports pandas."""
+"""numpy arrays as Arrow arrays, without `pyarrow.array`, whose first call imports pandas; arrays as columns of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from pennon.encoding.made_arrays import fixed_array
+
+
+def column_of(
+    chunks: Sequence[pa.Array[Any]], kind: pa.DataType | None = None
+) -> pa.Array[Any] | pa.ChunkedArray[Any]:
+    """Return chunks as what a table takes for a column; one chunk is one already."""
+    return chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks, kind)
 
 
 def int64_array(values: npt.NDArray[np.int64]) -> pa.Array[Any]:
@@ -32,11 +42,11 @@ def float32_array(values: npt.NDArray[np.float32]) -> pa.Array[Any]:
 def bool_array(values: npt.NDArray[np.bool_]) -> pa.Array[Any]:
     """Return a bool array."""
     bits = _buffer(np.packbits(values, bitorder="little"))
-    return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])
+    return fixed_array(pa.bool_(), len(values), 1, None, bits)
 
 
 def _over(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array[Any]:
-    return pa.Array.from_buffers(kind, len(values), [None, _buffer(values)])
+    return fixed_array(kind, len(values), 8 * values.itemsize, None, _buffer(values))
 
 
 def _buffer(values: npt.NDArray[Any]) -> pa.Buffer:

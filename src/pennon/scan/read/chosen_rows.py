@@ -9,6 +9,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import places
 from pennon.encoding.rows import Rows
 from pennon.index.row_set import RowSet, Selection
 from pennon.scan.deletion_mask import LiveRows
@@ -29,8 +30,8 @@ def rows_of_tasks(
 ) -> list[ScanTask]:
     """Return what a selection leaves of tasks, in order: parts of them, or rows one by one."""
     firsts = np.array([task.fragment.id for task in tasks], np.uint64) << np.uint64(32)
-    lows = found.may.lasts.searchsorted(firsts)
-    highs = found.may.starts.searchsorted(firsts | _OFFSET, "right")
+    lows = places(found.may.lasts, firsts)
+    highs = places(found.may.starts, firsts | _OFFSET, behind=True)
     touched = np.flatnonzero(highs > lows).tolist()
     exact = _ExactRows.of(found) if len(touched) > 1 and found.must is found.may else None
     parts: list[ScanTask] = []

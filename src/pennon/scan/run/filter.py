@@ -16,10 +16,10 @@ after the other, some ahead of the caller.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from pennon.core.units import KIB, MIB
 from pennon.scan.plan.query import BoundQuery
 from pennon.scan.plan.take_plan import plan_projection
 from pennon.scan.predicate import limit_batches
+from pennon.scan.read.arrays import column_of
 from pennon.scan.read.batches import cut_batches
 from pennon.scan.read.execute import (
     MAPPED_UNIT_BYTES,
@@ -43,8 +44,18 @@ from pennon.scan.read.execute import (
 from pennon.scan.read.fragment_reader import Chunks
 from pennon.scan.read.late_materialization import slice_chunks
 from pennon.scan.read.tasks import LEAST_UNIT_BYTES, RunTask, Unit
-from pennon.scan.run.filter_unit import MASK_BYTES, Columns, Kept, UnitFilter, share_of
+from pennon.scan.run.filter_unit import (
+    MASK_BYTES,
+    Columns,
+    Kept,
+    UnitFilter,
+    share_of,
+    width_share,
+)
 from pennon.scan.run.take import take_chosen
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,8 @@ WIDE_BYTES: Final = 1 * KIB
 """Rows as wide as this are copied more than they are decoded."""
 COPIED_BYTES: Final = 4 * MIB
 """To copy less than this of them takes no longer than to hand it to another thread."""
+SHORT_BYTES: Final = 3584 * KIB
+"""Rows of so many bytes are tested, and read, in a millisecond, most of which is Python's; to hand parts to threads takes as long."""
 FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
 
@@ -154,7 +167,7 @@ def _is_taken(query: BoundQuery) -> bool:
 
 def _table(columns: Sequence[Chunks], schema: pa.Schema) -> pa.Table:
     pairs = zip(columns, schema, strict=True)
-    return pa.Table.from_arrays([pa.chunked_array(c, f.type) for c, f in pairs], schema=schema)
+    return pa.Table.from_arrays([column_of(c, f.type) for c, f in pairs], schema=schema)
 
 
 def read_filtered_batches(
@@ -174,15 +187,34 @@ class _Run:
     def __init__(self, query: BoundQuery, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
-        is_streamed = sizes is not WHOLE
-        self._reading = Reading.of(query.scan, share_of(query), is_streamed=is_streamed)
-        self._filter = UnitFilter(query, self._reading, decoded if is_streamed else None)
+        self._is_streamed = sizes is not WHOLE
+        share = share_of(query) if self._is_streamed else width_share(query)
+        self._reading = Reading.of(query.scan, share, is_streamed=self._is_streamed)
+        self._filter = UnitFilter(query, self._reading, decoded if self._is_streamed else None)
         self._budget = read_ahead_bytes
-        self._in_order = self._reading.stream_in_order
-        if sizes is WHOLE:
-            self._in_order = self._reading.map_in_order
-            if not query.scan.is_remote:
-                self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
+        if not (self._is_streamed or query.scan.is_remote):
+            self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
+        self._stays_here = not self._is_streamed and self._is_short()
+
+    def _is_short(self) -> bool:
+        """Tell whether all is done sooner than threads could share it."""
+        if self._reading.is_remote:
+            return False
+        size = 0
+        for number, task in enumerate(self._reading.tasks):
+            row_bytes = max(self._filter.row_bytes(number), self._filter.tested_bytes(number))
+            size += task.rows * row_bytes
+        return size <= SHORT_BYTES
+
+    def _map(
+        self, work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int]
+    ) -> Generator[R, None, None]:
+        """Yield what the work gives for each item, worked on ahead unless this thread does it all."""
+        if self._stays_here:
+            return (work(item) for item in items)
+        reading = self._reading
+        in_order = reading.stream_in_order if self._is_streamed else reading.map_in_order
+        return in_order(work, items, cost, self._budget)
 
     def read(self) -> Generator[Columns, None, None]:
         """Yield what is found, in order, until it is enough."""
@@ -216,7 +248,7 @@ class _Run:
         def work(job: list[Unit]) -> int:
             return sum(self._filter.count(unit) for unit in job)
 
-        with closing(self._in_order(work, self._jobs(), self._cost, self._budget)) as counts:
+        with closing(self._map(work, self._jobs(), self._cost)) as counts:
             return sum(counts)
 
     # --- units ------------------------------------------------------------------------------------
@@ -226,7 +258,7 @@ class _Run:
         jobs = self._jobs()
         if self._query.most is not None:  # the first unit may be enough
             yield from chain.from_iterable(map(self._work, islice(jobs, 1)))
-        with closing(self._in_order(self._work, jobs, self._cost, self._budget)) as results:
+        with closing(self._map(self._work, jobs, self._cost)) as results:
             for found in results:
                 yield from found
 
@@ -262,7 +294,7 @@ class _Run:
 
     def _units(self) -> Iterator[Unit]:
         reading = self._reading
-        threads = 1 if reading.is_remote else processors()
+        threads = 1 if reading.is_remote or self._stays_here else processors()
         fair = int(reading.rows * UNEVEN) // threads + 1
         is_first = self._query.most is not None
         for number, task in enumerate(reading.tasks):
@@ -324,7 +356,7 @@ class _Run:
             held = int(rows[-1] - rows[0]) + 1 if reading.is_remote else len(rows)
             return min(held * piece.fields.rest_width, self._most_bytes)
 
-        with closing(self._in_order(read, pieces, cost, self._budget)) as results:
+        with closing(self._map(read, pieces, cost)) as results:
             yield from results
 
     def _is_piece(self, kept: Kept) -> bool:

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import KIB
+from pennon.core.units import KIB, FieldId
 from pennon.scan.deletion_mask import LiveSlice
 from pennon.scan.plan.filter_columns import (
     FieldPlan,
@@ -34,6 +35,9 @@ from pennon.scan.read.fragment_run import FragmentRun, RunReader
 from pennon.scan.read.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.read.tasks import ChosenRows, RunTask, Unit
 from pennon.scan.snapshot import Key, Same
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field
+from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
@@ -51,6 +55,7 @@ KEPT_FRAGMENTS: int = 16
 """... so many of them."""
 GROWTH: Final[Key[Growth]] = Key("growth")
 FILTER_PLAN: Final[Key[FilterPlan]] = Key("filter plan")
+WIDTH_SHARE: Final[Key[float]] = Key("share by widths")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,9 +109,27 @@ def _late(query: BoundQuery, reading: Reading | None = None) -> Late:
 
 def share_of(query: BoundQuery) -> float:
     """Return about how much of the data files a query reads, if all columns were alike."""
+    return len(_fields_of(query)) / max(len(query.snapshot.manifest.schema.fields), 1)
+
+
+def width_share(query: BoundQuery) -> float:
+    """Return the same by the widths of the columns, if the values of all that are read have one."""
+    fields, snapshot = _fields_of(query), query.snapshot
+
+    def make() -> float:
+        read = pa.schema([field_to_arrow(field) for field in fields.values()])
+        if not all(map(has_width, read.types)):
+            return share_of(query)
+        whole = pa.schema([field_to_arrow(field) for field in snapshot.manifest.schema.fields])
+        return min(row_bytes(read) / max(row_bytes(whole), 1), 1.0)
+
+    return snapshot.remember(WIDTH_SHARE, make, *sorted(fields))
+
+
+def _fields_of(query: BoundQuery) -> dict[FieldId, Field]:
+    """Return the fields that a query reads, by their ids."""
     shown = [query.scan.projection, *query.inputs]
-    ids = {field.id for projection in shown for field in projection.read.fields}
-    return len(ids) / max(len(query.snapshot.manifest.schema.fields), 1)
+    return {field.id: field for projection in shown for field in projection.read.fields}
 
 
 class FilterPlan:

@@ -181,7 +181,7 @@ def _ranks(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
 def take_rows(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
     """Return the columns of a query for rows at addresses, in the order of these."""
     snapshot = query.scan.snapshot
-    shown = pa.Table.from_batches(take_stored(query, addresses))
+    shown = pa.Table.from_batches([each.batch() for each in take_stored(query, addresses)])
     if query.computed is None:
         return shown
     plan = TakePlan(query.computed.inputs)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import places, sort_few
 from pennon.core.runs import run_starts
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pennon.scan.plan.query import BoundQuery
 
 AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
+TakenT = TypeVar("TakenT")
 
 _OFFSET_BITS, _OFFSET = np.uint64(32), np.uint64(0xFFFFFFFF)
 """Of a row address: its offset in the fragment, below the fragment's number."""
@@ -60,9 +62,30 @@ class TakeTask:
     physical: Int64Array
 
 
-def take_batches(
-    take: Callable[[Any], pa.RecordBatch], numbers: npt.NDArray[Any]
-) -> list[pa.RecordBatch]:
+@dataclass(frozen=True, slots=True, eq=False)
+class TakenRows:
+    """Rows that were taken: an array for each column of a schema."""
+
+    schema: pa.Schema
+    arrays: list[pa.Array[Any]]
+    rows: int
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the rows as a batch."""
+        if not self.arrays:
+            return empty_batch(self.schema, self.rows)
+        return pa.RecordBatch.from_arrays(self.arrays, schema=self.schema)
+
+
+def take_table(take: Callable[[Any], TakenRows], numbers: npt.NDArray[Any]) -> pa.Table:
+    """Return the rows of ``numbers``, in one chunk, or in several if one cannot hold them."""
+    taken = take_batches(take, numbers)
+    if len(taken) == 1 and taken[0].arrays:  # a batch between them would be checked as well
+        return pa.Table.from_arrays(taken[0].arrays, schema=taken[0].schema)
+    return pa.Table.from_batches([each.batch() for each in taken])
+
+
+def take_batches(take: Callable[[Any], TakenT], numbers: npt.NDArray[Any]) -> list[TakenT]:
     """Return the rows of ``numbers`` in one batch, or in several if one cannot hold them.
 
     An array of text or lists ends at 2 GiB, whatever the type of the column allows in a table.
@@ -77,6 +100,11 @@ def take_batches(
 
 
 def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.RecordBatch:
+    """Return what `read_offsets` does, as a batch."""
+    return read_offsets(snapshot, plan, offsets).batch()
+
+
+def read_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> TakenRows:
     """Return the rows at offsets among the table's live rows, in the order asked.
 
     Raises OutOfRangeError for an offset outside the table.
@@ -97,10 +125,10 @@ def _tasks_of_offsets(
 ) -> tuple[list[TakeTask], Int64Array | None]:
     """Return the rows of each fragment touched, and the order of all these rows; None: as they are."""
     ends = live_ends(snapshot)
-    check_offsets(offsets, int(ends[-1]) if len(ends) else 0, "table")
     distinct, order = _sorted(offsets)
+    _check_sorted(distinct, offsets, int(ends[-1]) if len(ends) else 0, "table")
     tasks = []
-    runs = _runs(ends.searchsorted(distinct, side="right"))
+    runs = _runs(places(ends, distinct, behind=True))
     if len(runs) > 1 and snapshot.is_remote:
         plan.open(snapshot, [snapshot.manifest.fragments[number] for number, _, _ in runs])
     for number, low, high in runs:
@@ -113,15 +141,27 @@ def _tasks_of_offsets(
 def take_fragment_offsets(
     snapshot: Snapshot, plan: TakePlan, fragment: Fragment, offsets: Int64Array
 ) -> pa.RecordBatch:
+    """Return what `read_fragment_offsets` does, as a batch."""
+    return read_fragment_offsets(snapshot, plan, fragment, offsets).batch()
+
+
+def read_fragment_offsets(
+    snapshot: Snapshot, plan: TakePlan, fragment: Fragment, offsets: Int64Array
+) -> TakenRows:
     """Return the rows at offsets among one fragment's live rows, in the order asked."""
     source = plan.of(snapshot, fragment)
-    check_offsets(offsets, source.live.count, f"fragment {fragment.id}")
     distinct, order = _sorted(offsets)
+    _check_sorted(distinct, offsets, source.live.count, f"fragment {fragment.id}")
     task = TakeTask(source, source.live.to_physical(distinct))
     return _gather(snapshot, plan, [task] if len(distinct) else [], order)
 
 
 def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -> pa.RecordBatch:
+    """Return what `read_addresses` does, as a batch."""
+    return read_addresses(snapshot, plan, addresses).batch()
+
+
+def read_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -> TakenRows:
     """Return the rows at row addresses, in the order asked; deleted rows are left out.
 
     Raises OutOfRangeError if an address names no fragment, or no row of it, and FormatError if it names
@@ -192,9 +232,14 @@ def _without(gone: Int64Array, order: Int64Array) -> Int64Array:
 
 
 def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
+    """Return what `read_row_ids` does, as a batch."""
+    return read_row_ids(snapshot, plan, row_ids).batch()
+
+
+def read_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> TakenRows:
     """Return the rows of the given ids, in the order asked; ids of no live row are left out."""
     if not snapshot.manifest.has_stable_row_ids:
-        return take_addresses(snapshot, plan, row_ids)
+        return read_addresses(snapshot, plan, row_ids)
     addresses = np.empty(0, np.uint64)
     known = np.empty(0, np.uint64)
     for fragment in snapshot.manifest.fragments:
@@ -210,7 +255,7 @@ def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa
     known, addresses = known[order], addresses[order]
     wanted = row_ids[np.isin(row_ids, known)]
     found = addresses[np.searchsorted(known, wanted)]
-    return take_addresses(snapshot, plan, found)
+    return read_addresses(snapshot, plan, found)
 
 
 def take_chosen(snapshot: Snapshot, plan: TakePlan, tasks: Sequence[ScanTask]) -> list[Chunks]:
@@ -236,18 +281,27 @@ def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:
         raise OutOfRangeError(message)
 
 
+def _check_sorted(distinct: Int64Array, offsets: Int64Array, rows: int, of: str) -> None:
+    """Raise what `check_offsets` does, of offsets that are sorted, as `_sorted` does it: those below 0 are first or last."""
+    if len(distinct) and not (distinct[0] >= 0 and 0 <= distinct[-1] < rows):
+        check_offsets(offsets, rows, of)
+
+
 def _sorted(
     numbers: npt.NDArray[AnyInteger],
 ) -> tuple[npt.NDArray[AnyInteger], Int64Array | None]:
     """Return numbers sorted and distinct, and the place of each among them; None: in order."""
     if len(numbers) <= 1 or (numbers[1:] > numbers[:-1]).all():
         return numbers, None
+    if len(numbers) <= FEW_ROWS:
+        few, place = sort_few(numbers.view(np.uint64))
+        return few.view(numbers.dtype), place
     order = numbers.argsort()
     ascending = numbers[order]
     is_new = run_starts(ascending)
-    places = np.empty(len(numbers), np.int64)
-    places[order] = is_new.cumsum() - 1
-    return ascending[is_new], places
+    place = np.empty(len(numbers), np.int64)
+    place[order] = is_new.cumsum() - 1
+    return ascending[is_new], place
 
 
 def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:
@@ -264,18 +318,26 @@ def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:
 
 def _gather(
     snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask], order: Int64Array | None
-) -> pa.RecordBatch:
+) -> TakenRows:
     """Read all tasks and put the rows into order; ``order`` indexes the tasks' rows in sequence."""
     schema = plan.schema
     rows = sum([len(task.physical) for task in tasks]) if order is None else len(order)
     if not plan.projection.columns:
-        return plan.show(empty_batch(schema, rows))
+        return _shown(plan, TakenRows(schema, [], rows))
     columns = _read_columns(snapshot, plan, tasks, rows)
     if order is None:
         arrays = [one_array(chunks) for chunks in columns]
     else:
         arrays = [in_order(chunks, order) for chunks in columns]
-    return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return _shown(plan, TakenRows(schema, arrays, rows))
+
+
+def _shown(plan: TakePlan, taken: TakenRows) -> TakenRows:
+    """Return the columns that were asked for."""
+    if plan.computed is None:
+        return taken
+    shown = plan.show(taken.batch())
+    return TakenRows(shown.schema, shown.columns, shown.num_rows)
 
 
 def _gather_in_parts(
@@ -287,7 +349,7 @@ def _gather_in_parts(
 ) -> list[pa.RecordBatch]:
     """Read all tasks and return batches of so many rows each, in order, each with memory of its own."""
     if order is None or not plan.projection.columns:
-        return exact_parts(_gather(snapshot, plan, tasks, order), counts)
+        return exact_parts(_gather(snapshot, plan, tasks, order).batch(), counts)
     orders = np.split(order, np.cumsum(counts)[:-1])
     columns = [
         in_orders(chunks, orders) for chunks in _read_columns(snapshot, plan, tasks, len(order))
@@ -304,16 +366,20 @@ def _read_columns(
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.pool_spec)
-    columns = []
-    for number, kind in enumerate(plan.schema.types):
-        chunks = [chunk for piece in pieces for chunk in piece[number]]
-        columns.append(chunks or [pa.nulls(0, kind)])
-    return columns
+    if len(pieces) == 1:
+        columns = pieces[0]
+    else:
+        numbers = range(len(plan.projection.columns))
+        columns = [[chunk for piece in pieces for chunk in piece[number]] for number in numbers]
+    if all(columns):
+        return columns
+    pairs = zip(columns, plan.schema.types, strict=True)
+    return [chunks or [pa.nulls(0, kind)] for chunks, kind in pairs]
 
 
 def _are_few(tasks: Sequence[TakeTask], rows: int) -> bool:
     """Tell whether rows are better read by this thread alone: few of mapped files."""
-    if rows > MORE_ROWS or not all(task.source.columns.is_mapped for task in tasks):
+    if rows > MORE_ROWS or not all(task.source.is_mapped for task in tasks):
         return False
     return rows <= FEW_ROWS or sum(map(_about_bytes, tasks)) <= FEW_BYTES
 
@@ -345,8 +411,8 @@ def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunk
     return show_columns(plan.projection, read, place)
 
 
-def take_stored(query: BoundQuery, addresses: UInt64Array) -> list[pa.RecordBatch]:
-    """Return those columns of a query that are stored, for rows at addresses, in the order of these; a batch at least."""
+def take_stored(query: BoundQuery, addresses: UInt64Array) -> list[TakenRows]:
+    """Return those columns of a query that are stored, for rows at addresses, in the order of these; one part at least."""
     snapshot = query.scan.snapshot
     plan = plan_projection(snapshot, query.scan.projection)
-    return take_batches(partial(take_addresses, snapshot, plan), addresses)
+    return take_batches(partial(read_addresses, snapshot, plan), addresses)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import sort_few
 from pennon.core.runs import run_starts
 from pennon.core.units import FragmentId
 from pennon.errors import (
@@ -49,6 +50,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _NEWEST: Final = KIND.reads
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _OVERFETCH: Final = 10
+_FEW_ROWS: Final = 4096
+"""So many rows are sorted with the interpreter's lock held."""
 """So many times ``k`` vectors are asked for where a row is a list of them."""
 NAMED: Final[Key[tuple[tuple[str, tuple[Index, ...]], ...]]] = Key("indices of vectors")
 SEGMENT: Final[Key[_Known]] = Key("segment of vectors")
@@ -231,13 +234,15 @@ def _search(
     asks = _answerable(comparison)
     if not len(asks):
         return NOTHING
+    are_all = len(asks) == len(comparison.queries)
+    queries = comparison.queries if are_all else comparison.queries[asks]
     rows = IndexedRows(scope, segment.index, by_row_ids=True)
     probes = asked.probes(wanted, comparison.metric)
     count = wanted * _OVERFETCH if asked.column.is_multi else wanted
     may_be_any = rows.are_all
     while True:
         prefilter = None if may_be_any else lambda numbers: rows.see(numbers)[0]
-        found = segment.opened.search(comparison.queries[asks], count, probes, prefilter)
+        found = segment.opened.search(queries, count, probes, prefilter)
         is_seen, addresses = rows.see(found.rows)
         are_seen = len(addresses) == len(is_seen)
         if may_be_any and not are_seen:  # rows of fragments that the index does not cover any more
@@ -309,6 +314,8 @@ def _is_enough(
 
 def _are_distinct(near: Neighbours) -> bool:
     """Return whether each query has each row once."""
+    if 0 < len(near) <= _FEW_ROWS and near.queries[0] == near.queries[-1]:
+        return len(sort_few(near.addresses)[0]) == len(near)
     order = np.lexsort((near.addresses, near.queries))
     addresses, queries = near.addresses[order], near.queries[order]
     is_same = (addresses[1:] == addresses[:-1]) & (queries[1:] == queries[:-1])

@@ -5,9 +5,12 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
+from pennon.core.kernels.long_work cimport is_long
+
 cdef enum:
     BLOCK = 16
     BLOCK_WORDS = 1024
+    STEPS = 8  # nanoseconds that a number or a range takes, about
 
 cdef uint64_t LOW = 0xFFFF
 
@@ -180,7 +183,10 @@ def common_ranges(
     made_starts, made_lasts = np.empty(a.count + b.count + 1, np.uint64), np.empty(a.count + b.count + 1, np.uint64)
     cdef uint64_t[::1] to_starts = made_starts, to_lasts = made_lasts
     cdef int64_t found
-    with nogil:
+    if is_long(STEPS * (a.count + b.count)):
+        with nogil:
+            _meet(a, b, &to_starts[0], &to_lasts[0], &found)
+    else:
         _meet(a, b, &to_starts[0], &to_lasts[0], &found)
     return _cut(made_starts, made_lasts, found)
 
@@ -193,7 +199,10 @@ def count_common(
     cdef Ranges a = _ranges(starts, lasts), b = _ranges(other_starts, other_lasts)
     cdef int64_t found
     cdef uint64_t rows
-    with nogil:
+    if is_long(STEPS * (a.count + b.count)):
+        with nogil:
+            rows = _meet(a, b, NULL, NULL, &found)
+    else:
         rows = _meet(a, b, NULL, NULL, &found)
     return rows
 
@@ -207,7 +216,10 @@ def united_ranges(
     made_starts, made_lasts = np.empty(a.count + b.count + 1, np.uint64), np.empty(a.count + b.count + 1, np.uint64)
     cdef uint64_t[::1] to_starts = made_starts, to_lasts = made_lasts
     cdef int64_t found
-    with nogil:
+    if is_long(STEPS * (a.count + b.count)):
+        with nogil:
+            found = _unite(a, b, &to_starts[0], &to_lasts[0])
+    else:
         found = _unite(a, b, &to_starts[0], &to_lasts[0])
     return _cut(made_starts, made_lasts, found)
 
@@ -218,9 +230,11 @@ def are_in_ranges(const uint64_t[::1] starts, const uint64_t[::1] lasts, const u
     cdef int64_t count = numbers.shape[0]
     found = np.empty(count, np.bool_)
     cdef uint8_t[::1] marks = found.view(np.uint8)
-    if count:
+    if is_long(STEPS * count):
         with nogil:
             _mark(among, &numbers[0], count, &marks[0])
+    elif count:
+        _mark(among, &numbers[0], count, &marks[0])
     return found
 
 
@@ -229,9 +243,11 @@ def ranges_of(const uint64_t[::1] numbers):
     cdef int64_t count = numbers.shape[0], found = 0
     made_starts, made_lasts = np.empty(count + 1, np.uint64), np.empty(count + 1, np.uint64)
     cdef uint64_t[::1] to_starts = made_starts, to_lasts = made_lasts
-    if count:
+    if is_long(STEPS * count):
         with nogil:
             found = _find_ranges(&numbers[0], count, &to_starts[0], &to_lasts[0])
+    elif count:
+        found = _find_ranges(&numbers[0], count, &to_starts[0], &to_lasts[0])
     if found < 0:
         return None
     return _cut(made_starts, made_lasts, found)
@@ -266,6 +282,9 @@ def are_in_bits(const uint64_t[::1] keys, const uint64_t[::1] words, const uint6
     if words.shape[0] != keys.shape[0] * BLOCK_WORDS:
         raise ValueError("each block has 1,024 words")
     if count and keys.shape[0]:
-        with nogil:
+        if is_long(STEPS * count):
+            with nogil:
+                _test_bits(&keys[0], keys.shape[0], &words[0], &numbers[0], count, &marks[0])
+        else:
             _test_bits(&keys[0], keys.shape[0], &words[0], &numbers[0], count, &marks[0])
     return found

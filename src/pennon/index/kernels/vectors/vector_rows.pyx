@@ -5,6 +5,7 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from pennon.core.kernels.long_work cimport is_long
 from pennon.index.kernels.vectors.uint8_bounds cimport (
     CUT_HEAD, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, cut_row_bytes, free_room,
     keep_cut, make_room,
@@ -21,6 +22,7 @@ cdef enum:
     PRODUCTS = 1
     TOGETHER = 16  # queries that are compared with the same rows
     MOST_ROWS = 1024
+    BYTES_AT_ONCE = 32  # of a row, that are compared in about a nanosecond
 
 
 def row_distances(
@@ -28,7 +30,7 @@ def row_distances(
 ):
     """Put how far each row is from each query into ``out``; see the stub."""
     cdef Space space
-    cdef int64_t asked = queries.shape[0], start = 0, block, size
+    cdef int64_t asked = queries.shape[0]
     if out.shape[0] != asked or out.shape[1] != rows.shape[0]:
         raise ValueError("each row has a distance from each query")
     if not asked:
@@ -36,15 +38,22 @@ def row_distances(
     space = space_of(kind, rows, queries[0])
     if not space.count:
         return
-    block = max(BLOCK_BYTES // space.row_bytes, <int64_t> 8)
-    with nogil:
-        while start < space.count:
-            size = min(block, space.count - start)
-            all_apart(  # of all queries, which read the same rows
-                kind, space.rows + start * space.row_bytes, size, &queries[0, 0], asked, space.width,
-                &out[0, start], space.count,
-            )
-            start += size
+    if is_long(asked * space.count * (1 + space.row_bytes // BYTES_AT_ONCE)):
+        with nogil:
+            _all_distances(kind, &space, queries, out)
+    else:
+        _all_distances(kind, &space, queries, out)
+
+
+cdef void _all_distances(int kind, const Space *space, const uint8_t[:, ::1] queries, float[:, ::1] out) noexcept nogil:
+    cdef int64_t start = 0, size, block = max(BLOCK_BYTES // space.row_bytes, <int64_t> 8)
+    while start < space.count:
+        size = min(block, space.count - start)
+        all_apart(  # of all queries, which read the same rows
+            kind, space.rows + start * space.row_bytes, size, &queries[0, 0], queries.shape[0], space.width,
+            &out[0, start], space.count,
+        )
+        start += size
 
 
 def bounds_bytes(int64_t count, int64_t width):

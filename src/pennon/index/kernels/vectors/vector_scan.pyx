@@ -5,10 +5,12 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
+from pennon.core.kernels.long_work cimport is_long
 from pennon.index.kernels.vectors.near_words cimport (
     CUT, NONE_NEAR, SUMS_AT_ONCE, are_words_cut, cut_sums, cut_tables, cut_words, first_row, may_be_near,
 )
 from pennon.index.kernels.vectors.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_one, keep_some, sink
+from pennon.index.kernels.vectors.part_lists cimport room_for
 
 cdef extern from *:
     """
@@ -118,6 +120,7 @@ cdef enum:
     BYTES = 256  # there are
     TWO = 2  # queries of which tables are made together: words are read once
     FIRST = 128  # rows that are added up until a heap is full, where the tables are cut for the others
+    AT_ONCE = 8  # sums that take about a nanosecond
 
 
 cdef void _tables(
@@ -148,6 +151,14 @@ cdef void _tables(
                 tables[part // 2 * BYTES + 16 * high + low] = halves[part * 16 + 16 + high] + halves[part * 16 + low]
 
 
+cdef struct Coded:
+    # The rows of a partition, and the pairs that ask it.
+    const uint8_t *codes
+    const uint64_t *ids
+    const uint8_t *mask
+    int64_t total, first, end
+
+
 def keep_words(
     list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
     const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors,
@@ -156,15 +167,13 @@ def keep_words(
     """Put the nearest rows of partitions of coded vectors into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
     cdef int64_t many = words.shape[0] if words.shape[2] == BYTES else words.shape[0] // 2
-    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, pair, first = 0, some, n, value
+    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, first = 0, steps = 0
     cdef const uint8_t[:, ::1] codes
     cdef const uint64_t[::1] ids
     cdef const uint8_t[::1] mask
-    cdef const uint8_t *masked
+    cdef tuple held_codes = tuple(parts), held_ids = tuple(rows), held_masks = tuple(passing)
+    cdef Coded *coded
     cdef float *tables
-    cdef float *halves
-    cdef float *far
-    cdef float *rest
     cdef cut_words *cut = NULL
     check_pairs(count, numbers.shape[0], vectors.shape[0], best.shape[0], ends, numbers, places)
     if (
@@ -172,54 +181,70 @@ def keep_words(
         or not (words.shape[2] == BYTES or (words.shape[2] == 16 and words.shape[0] % 2 == 0))
     ):
         raise ValueError("vectors have a value for each one of a word, of which there are 256, or 16 of two parts")
-    if len(rows) != count or len(passing) != count:
+    if len(held_codes) != count or len(held_ids) != count or len(held_masks) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None")
     if near is not None and (near.shape[0] != count or near.shape[1] != width):
         raise ValueError("vectors have a value for each one of what is near to a partition")
+    coded = <Coded *> room_for(held_codes, held_masks, sizeof(Coded))
+    tables = <float *> malloc((TWO * (many * BYTES + words.shape[0] * 16 + width) + BLOCK) * sizeof(float))
     if are_words_cut():
         cut = <cut_words *> malloc(sizeof(cut_words))
-        if cut == NULL:
-            raise MemoryError
-    tables = <float *> malloc((TWO * (many * BYTES + words.shape[0] * 16 + width) + BLOCK) * sizeof(float))
-    if tables == NULL:
-        free(cut)
-        raise MemoryError
-    halves = tables + TWO * many * BYTES
-    far = halves + TWO * words.shape[0] * 16
-    rest = far + BLOCK
     try:
+        if tables == NULL or (cut == NULL and are_words_cut()):
+            raise MemoryError
         for at in range(count):
-            codes, ids, mask = parts[at], rows[at], passing[at]
+            codes, ids, mask = held_codes[at], held_ids[at], held_masks[at]
             total = codes.shape[1]
             if (
                 codes.shape[0] != many or ids.shape[0] != total
                 or (mask is not None and mask.shape[0] != total)
             ):
                 raise ValueError("a partition has a code for each byte of each row, and its number")
-            if not total:
-                first = ends[at]
-                continue
-            masked = &mask[0] if mask is not None else NULL
+            coded[at].total, coded[at].first, coded[at].end = total, first, ends[at]
+            if total:
+                coded[at].codes, coded[at].ids = &codes[0, 0], &ids[0]
+                coded[at].mask = &mask[0] if mask is not None else NULL
+            steps += (ends[at] - first) * ((total * many + width * words.shape[2]) // AT_ONCE)
+            first = ends[at]
+        if is_long(steps):
             with nogil:
-                pair = first
-                while pair < ends[at]:
-                    some = min(ends[at] - pair, <int64_t> TWO)
-                    for n in range(some):
-                        for value in range(width):
-                            rest[n * width + value] = vectors[places[pair + n], value]
-                            if near is not None:
-                                rest[n * width + value] -= near[at, value]
-                    _tables(words, rest, some, products, halves, tables)
-                    for n in range(some):
-                        _keep_words(
-                            &codes[0, 0], total, many, tables + n * many * BYTES, start, &ids[0], masked, &heaps,
-                            numbers[pair + n], far, cut,
-                        )
-                    pair += some
-                first = ends[at]
+                _keep_all(
+                    coded, count, many, numbers, places, words, vectors, near, products, start, &heaps, tables, cut
+                )
+        else:
+            _keep_all(coded, count, many, numbers, places, words, vectors, near, products, start, &heaps, tables, cut)
     finally:
+        free(coded)
         free(tables)
         free(cut)
+
+
+cdef void _keep_all(
+    const Coded *coded, int64_t count, int64_t many, const int64_t[::1] numbers, const int64_t[::1] places,
+    const float[:, :, ::1] words, const float[:, ::1] vectors, const float[:, ::1] near, bint products, float start,
+    Heaps *heaps, float *tables, cut_words *cut,
+) noexcept nogil:
+    """Put the nearest rows of all partitions into heaps; behind ``tables`` is room for what they are made of."""
+    cdef int64_t at, pair, some, n, value, width = vectors.shape[1]
+    cdef float *halves = tables + TWO * many * BYTES
+    cdef float *far = halves + TWO * words.shape[0] * 16
+    cdef float *rest = far + BLOCK
+    for at in range(count):
+        pair = coded[at].first
+        while pair < coded[at].end and coded[at].total:
+            some = min(coded[at].end - pair, <int64_t> TWO)
+            for n in range(some):
+                for value in range(width):
+                    rest[n * width + value] = vectors[places[pair + n], value]
+                    if near is not None:
+                        rest[n * width + value] -= near[at, value]
+            _tables(words, rest, some, products, halves, tables)
+            for n in range(some):
+                _keep_words(
+                    coded[at].codes, coded[at].total, many, tables + n * many * BYTES, start, coded[at].ids,
+                    coded[at].mask, heaps, numbers[pair + n], far, cut,
+                )
+            pair += some
 
 
 cdef void _keep_words(
@@ -334,9 +359,20 @@ def keep_nearest(
         return
     if passing is not None:
         masked = &passing[0]
-    with nogil:
-        for at in range(asked):
-            keep_some(&heaps, numbers[at], &distances[at, 0], &rows[0], masked, total)
+    if is_long(asked * total):
+        with nogil:
+            _keep_each(&heaps, numbers, distances, rows, masked)
+    else:
+        _keep_each(&heaps, numbers, distances, rows, masked)
+
+
+cdef void _keep_each(
+    Heaps *heaps, const int64_t[::1] numbers, const float[:, ::1] distances, const uint64_t[::1] rows,
+    const uint8_t *masked,
+) noexcept nogil:
+    cdef int64_t at
+    for at in range(numbers.shape[0]):
+        keep_some(heaps, numbers[at], &distances[at, 0], &rows[0], masked, rows.shape[0])
 
 
 def join_heaps(
@@ -361,16 +397,23 @@ def join_heaps(
 def sort_heaps(float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts):
     """Sort the rows of heaps, the nearest first; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
+    if is_long(best.shape[0] * heaps.most * AT_ONCE):
+        with nogil:
+            _sort_all(&heaps, best.shape[0])
+    else:
+        _sort_all(&heaps, best.shape[0])
+
+
+cdef void _sort_all(Heaps *heaps, int64_t count) noexcept nogil:
     cdef int64_t heap, last
     cdef float distance
     cdef float *distances
     cdef uint64_t row
     cdef uint64_t *rows
-    with nogil:
-        for heap in range(best.shape[0]):
-            distances, rows = heaps.distances + heap * heaps.most, heaps.rows + heap * heaps.most
-            for last in range(counts[heap] - 1, 0, -1):
-                distance, row = distances[last], rows[last]
-                distances[last], rows[last] = distances[0], rows[0]
-                distances[0], rows[0] = distance, row
-                sink(distances, rows, last, 0)
+    for heap in range(count):
+        distances, rows = heaps.distances + heap * heaps.most, heaps.rows + heap * heaps.most
+        for last in range(heaps.counts[heap] - 1, 0, -1):
+            distance, row = distances[last], rows[last]
+            distances[last], rows[last] = distances[0], rows[0]
+            distances[0], rows[0] = distance, row
+            sink(distances, rows, last, 0)

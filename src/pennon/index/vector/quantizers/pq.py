@@ -20,8 +20,11 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.counted import counted
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.kernels.places import places
 from pennon.core.memory import copied
+from pennon.encoding.kernels.order_rows import FixedRows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.kernels.vectors.vector_scan import keep_words, word_tables
@@ -71,6 +74,10 @@ class ProductQuantizer:
         self._words = np.ascontiguousarray(words.transpose(0, 2, 1))
         self._metric, self.bits, self.parts = metric, bits, parts
         self._centroids = centroids
+        self._near = None
+        if self.has_residuals and centroids.size and centroids.dtype == np.float32:
+            flat = np.ascontiguousarray(centroids).view(np.uint8).reshape(-1)
+            self._near = FixedRows([flat], centroids.shape[1] * centroids.itemsize)
         self._is_transposed = is_transposed
         self.row_bytes = parts * bits // 8
 
@@ -106,23 +113,25 @@ class ProductQuantizer:
         """Put the rows of partitions, ``codes`` byte by byte, that are nearest to the queries that ask them into heaps."""
         is_product = self._metric.is_product
         # partitions come one after the other, and their words are looked up while they are near
-        order = np.argsort(pairs.places, kind="stable")
-        numbers, partitions = pairs.queries[order], pairs.partitions[order]
-        vectors, places, near = queries, numbers, None
-        if self.has_residuals and self._centroids.dtype == np.float32:
+        numbers, partitions, owners = pairs.queries, pairs.partitions, pairs.places
+        if (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+            numbers, partitions, owners = numbers[order], partitions[order], owners[order]
+        vectors, asked, near = queries, numbers, None
+        if self._near is not None:
             of_codes = np.zeros(len(codes), np.int64)
-            of_codes[pairs.places] = pairs.partitions
-            near = self._centroids[of_codes]
+            of_codes[owners] = partitions
+            near = self._near.put(of_codes).view(np.float32).reshape(len(codes), -1)
         elif self.has_residuals:
             vectors = self.residuals(queries[numbers], partitions)
-            places = np.arange(len(vectors))
+            asked = counted(len(vectors))
         keep_words(
             codes,
             pairs.rows,
             pairs.passing,
-            np.bincount(pairs.places, minlength=len(codes)).cumsum(),
+            places(owners, counted(len(codes)), behind=True),
             numbers,
-            places,
+            asked,
             self._words,
             vectors,
             near,

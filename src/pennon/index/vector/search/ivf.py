@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.counted import counted
 from pennon.core.runs import run_starts
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import call_all
@@ -122,7 +123,7 @@ class IvfIndex:
         numbers = is_valid.nonzero()[0]
         nearest = TopKHeaps(len(numbers), max(k, 0))
         if len(numbers) and k > 0 and fewest:
-            vectors = vectors[numbers]
+            vectors = vectors if len(numbers) == len(vectors) else vectors[numbers]
             asks = self._quantizer.asks(vectors)
             width = max(probes.ef or k + k // 2, k)
             search = _Search(self, self._reader, vectors, asks, width, prefilter)
@@ -302,7 +303,7 @@ def _by_partition(
 def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the partitions of some pairs, those first that are the nearest of a query; and which one each pair has."""
     if queries[0] == queries[-1]:
-        return partitions, np.arange(len(partitions))
+        return partitions, counted(len(partitions))
     count = len(queries)
     firsts = np.where(run_starts(queries), np.arange(count), 0)
     ranks = np.full(partitions.max() + 1, count)

@@ -32,9 +32,9 @@ from pennon.io.durability import SyncRule, Unsynced, sync_later, sync_path
 from pennon.io.oserrors import os_errors
 from pennon.io.writer_base import Ending
 
-_PENDING_BYTES = 256 * KIB
-_LARGE_BYTES = 16 * KIB
-"""A piece of so many bytes is written by itself: to gather it would copy it."""
+_PENDING_BYTES = 1024 * KIB
+_LARGE_BYTES = 64 * KIB
+"""A piece of so many bytes is written by itself: to gather it would copy it, which takes longer than to let go of the lock."""
 _SYNC_BYTES = 16 * MIB
 """After so many bytes, a file is synced while more is written: the last sync has little left to do."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)

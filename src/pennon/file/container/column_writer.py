@@ -169,8 +169,11 @@ class GatheringColumn(ColumnWriter):
 
     def cut(self) -> Iterator[tuple[pa.Array, int]]:
         """Take all rows that have gathered; yield those of a page each, and their bytes."""
-        for array in self.gathered.take():
-            yield from _parts(array, self.limits.max_page_bytes)
+        is_one, size_bytes = len(self.gathered.chunks) == 1, self.gathered.size_bytes
+        for array in self.gathered.take():  # Arrow lets go of the interpreter's lock to count bytes
+            yield from _parts(
+                array, size_bytes if is_one else array.nbytes, self.limits.max_page_bytes
+            )
 
     def work_of(self, rows: pa.Array, size_bytes: int) -> PageWork:
         """Return the work of encoding a page of rows, which hold so many bytes."""
@@ -181,9 +184,11 @@ class GatheringColumn(ColumnWriter):
         self.gathered.own()
 
 
-def _parts(array: pa.Array, most_bytes: int) -> Iterator[tuple[pa.Array, int]]:
-    """Cut an array into as many parts of even length as it has multiples of ``most_bytes``; yield their bytes, too."""
-    size_bytes = array.nbytes
+def _parts(array: pa.Array, size_bytes: int, most_bytes: int) -> Iterator[tuple[pa.Array, int]]:
+    """Cut an array of so many bytes into as many parts of even length as it has multiples of ``most_bytes``.
+
+    Yields them and their bytes.
+    """
     count = max(min(-(-size_bytes // most_bytes), len(array)), 1)
     if count == 1 and len(array):
         yield array, size_bytes

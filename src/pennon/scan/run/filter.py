@@ -198,8 +198,8 @@ class _Run:
 
     def _is_short(self) -> bool:
         """Tell whether all is done sooner than threads could share it."""
-        if self._reading.is_remote:
-            return False
+        if self._reading.is_remote or self._query.most is not None:
+            return False  # of a limit, nothing is asked of files that may not be read
         size = 0
         for number, task in enumerate(self._reading.tasks):
             row_bytes = max(self._filter.row_bytes(number), self._filter.tested_bytes(number))

@@ -204,7 +204,9 @@ class _Run:
         for number, task in enumerate(self._reading.tasks):
             row_bytes = max(self._filter.row_bytes(number), self._filter.tested_bytes(number))
             size += task.rows * row_bytes
-        return size <= SHORT_BYTES
+            if size > SHORT_BYTES:
+                return False
+        return True
 
     def _map(
         self, work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int]

@@ -270,6 +270,13 @@ def test_variable_takes_the_answer_of_a_query(ask: Any) -> None:
 
 def test_texts_without_lance_tables_are_run_by_spark(ask: Any) -> None:
     assert ask("EXECUTE IMMEDIATE 'SELECT ?' USING 'it''s'") == [("it's",)]
+    assert ask("EXECUTE IMMEDIATE 'SELECT ?' USING 'lake.items'") == [("lake.items",)]
+    ask("DECLARE OR REPLACE VARIABLE name STRING DEFAULT 'lake.items'")
+    ask("DECLARE OR REPLACE VARIABLE statement STRING DEFAULT 'SELECT ?'")
+    assert ask("EXECUTE IMMEDIATE statement USING 'lake.items'") == [("lake.items",)]
+    assert ask("SELECT name") == [("lake.items",)]
+    ask("DROP TEMPORARY VARIABLE statement")
+    ask("DROP TEMPORARY VARIABLE name")
     assert ask("BEGIN DECLARE n INT DEFAULT 2; SELECT n + 1; END") == [(3,)]
     ask(
         "CREATE TEMPORARY FUNCTION plus_one(x INT) RETURNS INT COMMENT 'it\\'s one more' RETURN x + 1"

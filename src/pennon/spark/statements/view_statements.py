@@ -93,7 +93,7 @@ def keeps_text(spark: SparkSession, statement: Statement) -> Command | None:
 
     It is a function, a variable's default, a script, or a text of EXECUTE IMMEDIATE.
     """
-    texts = [statement, *_literals(statement)]
+    texts = [statement, *_executed(statement)]
     names = [name for each in texts for name in names_of_catalogs(spark, each)]
     found = [name for name in names if find_place(spark, name) is not None or is_path(name.parts)]
     if found:
@@ -105,12 +105,12 @@ def keeps_text(spark: SparkSession, statement: Statement) -> Command | None:
     return None
 
 
-def _literals(statement: Statement) -> Iterator[Statement]:
-    """Yield the texts in quotes that can be cut into words: one may be a statement."""
-    for word in statement.words:
-        if word.is_text:
-            with suppress(ArgumentError):
-                yield Statement.of(word.text)
+def _executed(statement: Statement) -> Iterator[Statement]:
+    """Yield the statement in the text of ``EXECUTE IMMEDIATE 'text'``, if it can be cut into words."""
+    first, *behind = statement.words
+    if first.upper == "EXECUTE" and len(behind) > 1 and behind[1].is_text:
+        with suppress(ArgumentError):
+            yield Statement.of(behind[1].text)
 
 
 def _prepared(spark: SparkSession, text: str) -> PreparedQuery | None:

@@ -49,7 +49,7 @@ _ALIGNMENT: Final = 8
 """No consumer of Arrow data needs more, whatever the width."""
 _TEXT: Final = frozenset((pa.string().id, pa.large_string().id))
 _SHORT_BYTES: Final = 16 * KIB
-"""So many bytes are copied sooner than NumPy begins."""
+"""A buffer of at most so many bytes is checked without NumPy, whose call takes longer than a copy."""
 
 
 def assemble(block: Block, field: Field) -> pa.Array:

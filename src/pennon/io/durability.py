@@ -41,7 +41,7 @@ _OF_A_VERSION: Final = frozenset({"data", "_deletions", "_indices", "_transactio
 _SYNCS: Final = PoolSpec("syncs", 8)
 """Threads that wait for a disk, which does several syncs in the time of one."""
 _LONGEST_LIST: Final = 1000
-"""So many files wait for a commit; who writes more waits for them."""
+"""The most files that wait for a commit; a write beyond that syncs them first."""
 
 
 class Durability(Enum):

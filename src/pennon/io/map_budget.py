@@ -105,7 +105,7 @@ class Resident:
                 behind.forget(old.position, old.end - old.position)
 
     def _is_touched_again(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> bool:
-        """Tell whether just this range was touched whole before; then it becomes the newest."""
+        """Return whether this range of a map is on the account already; if so, make it the newest."""
         if cost_bytes < end - position:
             return False
         with self._lock:

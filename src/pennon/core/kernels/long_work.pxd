@@ -11,5 +11,5 @@ cdef enum:
 
 
 cdef inline bint is_long(int64_t steps) noexcept nogil:
-    """Tell whether to let go of the lock for so many steps, of about a nanosecond each."""
+    """Return whether a kernel releases the interpreter's lock for so many steps; a step takes about a nanosecond."""
     return steps >= LONG_WORK

@@ -1,4 +1,4 @@
-"""Where numbers are among sorted ones, and few numbers in order.
+"""Binary search in sorted numbers, and a sort of few numbers.
 
 NumPy does both as well, but lets go of the interpreter's lock for the fewest numbers; see ``long_work.pxd``.
 """

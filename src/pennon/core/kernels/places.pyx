@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Where numbers are among sorted ones, and few numbers in order.  See places.pyi."""
+"""Binary search in sorted numbers, and a sort of few numbers.  See places.pyi."""
 
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

@@ -43,7 +43,7 @@ cdef inline bint find_runs(
 
 
 cdef inline bint hold(const Runs* runs, int length_width, int64_t count) noexcept nogil:
-    """Tell whether the runs have ``count`` values."""
+    """Return whether the lengths of all runs add up to ``count`` values or more."""
     cdef int64_t run, held = 0
     if length_width == 1:  # many at once
         for run in range(runs.count):

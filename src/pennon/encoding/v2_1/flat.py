@@ -16,7 +16,7 @@ from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts, value
 from pennon.errors import FormatError, UnsupportedError
 
 _CHUNK_BYTES: Final = 10
-"""What a chunk has besides its values: a header of 8 bytes, and 2 in the table of chunks."""
+"""The bytes that a chunk takes beside its values: a header of 8, and an entry of 2 in the table of chunks."""
 
 
 def decode_flat(encoding: Flat, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:

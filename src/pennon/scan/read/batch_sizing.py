@@ -36,7 +36,7 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 UNIT_BYTES: Final = 2 * MIB
-"""What a unit becomes in memory.  Threads work on one each, and the caller looks at one.
+"""The bytes of a decoded unit.  Each thread decodes one unit, and the caller holds one.
 
 With less it would take longer: to begin a unit costs some 30 us for each column.
 """

@@ -307,7 +307,8 @@ def _jobs(reading: Reading, units: Sequence[Unit], least: int) -> Iterator[_Job]
 
 
 def _run(reading: Reading, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
-    return [_read_unit(reading, units[number], job.fields) for number in job.units]
+    prepared = _PreparedTask(reading, job.fields)
+    return [prepared.read(units[number]) for number in job.units]
 
 
 def _column_groups(fields: Sequence[Field], unit_bytes: int) -> list[Sequence[Field]]:
@@ -327,14 +328,6 @@ def _share(scan: Scan) -> float:
 def _useful_units(reading: Reading) -> int:
     """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
     return 1 if reading.is_remote else processors()
-
-
-def _read_unit(reading: Reading, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
-    """Return the live rows of a unit, for each field."""
-    if not fields:
-        return []
-    live, columns = reading.reader_of(unit.task).find(fields)
-    return read_live(columns, live.between(unit.start, unit.end))
 
 
 class _PreparedTask:

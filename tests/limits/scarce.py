@@ -95,13 +95,17 @@ def memory(folder: str, headroom_mib: str) -> dict[str, Any]:
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (bound, most))
     failed = []
+
+    def compact() -> None:
+        pennon.dataset(uri).optimize.compact_files()
+
     steps: list[Any] = [
         lambda: sum(batch.num_rows for batch in pennon.dataset(uri).to_batches(batch_size=8192)),
         lambda: pennon.dataset(uri).to_table(filter="n % 100 = 0").num_rows,
         lambda: pennon.dataset(uri).take(list(range(0, 400_000, 1000))).num_rows,
         lambda: pennon.dataset(uri).delete("n % 1000 = 1"),
         lambda: pennon.write_dataset(rows(400_000, 1000), uri, mode="append"),
-        dataset.optimize.compact_files,
+        compact,
     ]
     for step in steps:
         try:

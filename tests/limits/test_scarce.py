@@ -47,8 +47,9 @@ def test_a_table_of_more_files_than_may_be_open(tmp_path: Path) -> None:
     assert told["open"] < 40
 
 
-def test_little_address_space_is_a_typed_error_at_most(tmp_path: Path) -> None:
-    told = run("memory", str(tmp_path), "300")
+@pytest.mark.parametrize("room_mib", [100, 300])
+def test_little_address_space_is_a_typed_error_at_most(tmp_path: Path, room_mib: int) -> None:
+    told = run("memory", str(tmp_path), str(room_mib))
     deleted = 0 if "delete" in told["failed"] else told["rows"]
     assert told["rows"] == told["distinct"]
     assert told["rows"] in {400_000, 399_600, 401_000, 400_600}, deleted

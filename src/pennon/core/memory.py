@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.address_space import is_limited
+
 S = TypeVar("S", bound=np.generic)
 
 _SMALL_BYTES: Final = 16 * 1024
@@ -78,8 +80,14 @@ def _jemalloc() -> pa.MemoryPool | None:
 
 
 def _stream_pool() -> pa.MemoryPool | None:
-    """Return the pool for memory of streams; None where that is the default pool: another one than mimalloc was chosen."""
-    return _jemalloc() if pa.default_memory_pool().backend_name == "mimalloc" else None
+    """Return the pool for memory of streams; None where that is the default pool.
+
+    It is where another one than mimalloc was chosen, and where address space is limited: jemalloc does not outlive
+    the lack of it.
+    """
+    if is_limited() or pa.default_memory_pool().backend_name != "mimalloc":
+        return None
+    return _jemalloc()
 
 
 class Streaming:

@@ -27,6 +27,7 @@ from itertools import chain, islice
 from queue import Empty
 from typing import Any, Generic, TypeVar
 
+from pennon.core.address_space import has_room_for_thread
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_places import apart, processors
 
@@ -93,8 +94,9 @@ class Workers(ThreadPoolExecutor):
 
     def _adjust_thread_count(self) -> None:
         """Start a thread if it takes one; the executor calls this with the work in its queue."""
-        with suppress(RuntimeError):
-            super()._adjust_thread_count()
+        if has_room_for_thread():
+            with suppress(RuntimeError):
+                super()._adjust_thread_count()
 
     def _work_here(self) -> None:
         make_context = getattr(self, "_create_worker_context", None)  # Python 3.14's work has one

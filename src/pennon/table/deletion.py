@@ -72,7 +72,7 @@ def serialize_deletions(offsets: Offsets, kind: DeletionKind) -> bytes:
     if kind is DeletionKind.BITMAP:
         return serialize_roaring(offsets)
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
     with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
         writer.write_batch(pa.record_batch([pa.array(offsets, pa.uint32())], schema=_SCHEMA))
     data: bytes = sink.getvalue().to_pybytes()

@@ -3,8 +3,8 @@
 The first table: a stream reads a table and appends to another one, both of as many fragments, all of one small file.
 Each batch is one row.  The times are medians of Spark's own, of all of a batch and of its parts.
 
-The second table: batches of Parquet files through a stream's sink, the same files through a sink that drops the rows,
-which is Spark's own price, and by `pennon.spark.write`, in turns.
+The second table: batches of Parquet files through a stream's sink; through `foreachBatch` with `pennon.spark.write`; through
+a sink that drops the rows, which is Spark's own price; and by `pennon.spark.write` without a stream.
 
 The third table: a stream begins at the first version of a table whose versions have one row each.  It plans its batches
 of 1,000 fragments, as Spark's planner process does, without reading rows.
@@ -28,6 +28,7 @@ from typing import Any
 import pyarrow as pa
 from page import heads, row
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from spark_floor import Floor
 from spark_side import COLUMNS, CONF, QUICK_SOCKETS
 
@@ -108,41 +109,47 @@ def lag(folder: Path, versions: int) -> Iterator[tuple[int, float, int, float]]:
     tracemalloc.stop()
 
 
-def sinks_and_write(spark: SparkSession, folder: Path, rows: int) -> tuple[float, float, float]:
-    """Return the medians of a batch of so many rows through the sink, through one that drops them, and of a write."""
-    streamed, written = folder / "s.lance", folder / "w.lance"
+def sinks(spark: SparkSession, folder: Path, rows: int) -> list[float]:
+    """Return the medians of a batch of so many rows: by the sink, `foreachBatch`, a sink that drops rows, and without a stream."""
+    spark.dataSource.register(Floor)
+    uris = [str(folder / f"{name}.lance") for name in ("sink", "each", "write")]
+    streamed, each, written = uris
     writes = []
+
+    def write_each(batch: DataFrame, _: int) -> None:
+        pennon.spark.write(batch, each, mode="append")
 
     def write(batch: DataFrame) -> None:
         began = time.perf_counter()
-        pennon.spark.write(batch, str(written), mode="append")
+        pennon.spark.write(batch, written, mode="append")
         writes.append(1000 * (time.perf_counter() - began))
 
-    sink = through(spark, folder, rows, "lance", str(streamed), write)
-    spark.dataSource.register(Floor)
-    floor = through(spark, folder, rows, "floor", "none", lambda _: None)
-    counts = [pennon.dataset(each).count_rows() for each in (streamed, written)]
-    if counts != [rows * (UNCOUNTED + TURNS)] * 2:
+    floor = through(spark, folder / "floor", rows, lambda to: to.format("floor"), write)
+    by_each = through(spark, folder / "each", rows, lambda to: to.foreachBatch(write_each))
+    by_sink = through(
+        spark, folder / "sink", rows, lambda to: to.format("lance").option("path", streamed)
+    )
+    counts = [pennon.dataset(uri).count_rows() for uri in uris]
+    if counts != [rows * (UNCOUNTED + TURNS)] * 3:
         message = f"{counts} rows are in the tables"
         raise RuntimeError(message)
-    return sink, floor, median(writes[UNCOUNTED:])
+    return [by_sink, by_each, floor, median(writes[UNCOUNTED:])]
 
 
 def through(
     spark: SparkSession,
     folder: Path,
     rows: int,
-    sink: str,
-    target: str,
-    after: Callable[[DataFrame], None],
+    sink: Callable[[DataStreamWriter], DataStreamWriter],
+    after: Callable[[DataFrame], None] = lambda _: None,
 ) -> float:
     """Return the median of a batch of so many rows through a sink, in milliseconds; ``after`` gets it, too."""
-    inputs = folder / f"in-{sink}"
-    inputs.mkdir()
+    inputs = folder / "in"
+    inputs.mkdir(parents=True)
     made = spark.range(0, rows, 1, 2).selectExpr(*COLUMNS)
     source = spark.readStream.schema(made.schema).parquet(str(inputs / "*"))
-    writer = source.writeStream.format(sink).trigger(processingTime="0 seconds")
-    query = writer.option("checkpointLocation", str(folder / f"checkpoint-{sink}")).start(target)
+    writer = sink(source.writeStream).trigger(processingTime="0 seconds")
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     try:
         for number in range(UNCOUNTED + TURNS):
             made.write.parquet(str(folder / "next"))
@@ -181,19 +188,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n".join(heads("fragments", *(f"{part}, ms" for part in PARTS))))
     for count in chosen.fragments:
         with a_folder() as folder:
-            found = batches(spark, folder, count)
-            print(row(f"{count:,}", *(f"{found[part]:,.0f}" for part in PARTS)), flush=True)
+            spans = batches(spark, folder, count)
+            print(row(f"{count:,}", *(f"{spans[part]:,.0f}" for part in PARTS)), flush=True)
     print()
-    print(
-        "\n".join(
-            heads("rows a batch", "sink, ms", "floor, ms", "`pennon.spark.write`, ms", "ratio")
-        )
-    )
+    ways = ("sink", "`foreachBatch`, `write`", "Spark's floor", "`write` alone")
+    print("\n".join(heads("rows a batch", *(f"{way}, ms" for way in ways), "foreachBatch / sink")))
     for count in chosen.rows:
         with a_folder() as folder:
-            sink, floor, write = sinks_and_write(spark, folder, count)
-            shown = (f"{sink:,.0f}", f"{floor:,.0f}", f"{write:,.0f}", f"{write / sink:.2f}")
-            print(row(f"{count:,}", *shown), flush=True)
+            found = sinks(spark, folder, count)
+            ratio = f"{found[1] / found[0]:.2f}"
+            print(row(f"{count:,}", *(f"{each:,.0f}" for each in found), ratio), flush=True)
     spark.stop()
     print()
     print("\n".join(heads("batch", "versions", "seconds", "requests", "peak memory, MB")))

@@ -1,4 +1,4 @@
-"""How much address space this process may still take, where ``ulimit -v`` limits it.
+"""The address space that this process may still take, where ``ulimit -v`` limits it.
 
 Where a thread gets no memory for its own variables, the C library ends the process; jemalloc does so where it
 gets none for its tables.  So who starts threads, or chooses where memory comes from, asks here before.

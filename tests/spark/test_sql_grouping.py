@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import pennon
 import pennon.spark
+from pennon.spark.frames import driver_reads
 
 ROWS: Final = 3000
 GROUPED: Final = (
@@ -101,14 +102,35 @@ def parts_of(spark: SparkSession, text: str) -> str:
     return " | ".join(line[2] for line in lines if line[1] == "scan")
 
 
+@pytest.mark.parametrize("reader", ["driver", "tasks"])
 @pytest.mark.parametrize("text", GROUPED)
 def test_aggregates_made_by_the_scan_equal_those_of_spark(
-    spark: SparkSession, both: dict[str, str], text: str
+    spark: SparkSession,
+    both: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    reader: str,
 ) -> None:
+    if reader == "tasks":
+        monkeypatch.setattr(driver_reads, "MOST_TESTED_BYTES", -1)
     own = text.replace("{t}", both["lance"])
     assert "partial aggregates" in parts_of(spark, own)
     expected = seen(spark.sql(text.replace("{t}", both["spark"])))
     assert seen(pennon.spark.sql(spark, own)) == expected
+
+
+@pytest.mark.parametrize("most", [0, 200, 10_000])
+def test_groups_of_a_small_table_are_merged_without_a_shuffle(
+    spark: SparkSession, both: dict[str, str], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Few groups are found by the driver, and many by one task."""
+    monkeypatch.setattr(driver_reads, "MOST_GROUPS", most)
+    text = "SELECT b, l, count(*) AS n, max(c) AS m FROM {t} GROUP BY b, l ORDER BY b, l"
+    found = pennon.spark.sql(spark, text.replace("{t}", both["lance"]))
+    plan = found._jdf.queryExecution().executedPlan().toString()
+    assert "hashpartitioning" not in plan
+    assert ("MapInArrow" in plan) is (most < 10_000)
+    assert seen(found) == seen(spark.sql(text.replace("{t}", both["spark"])))
 
 
 @pytest.mark.parametrize("text", NOT_GROUPED)

@@ -16,7 +16,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError
-from pennon.scan.read.tasks import live_row_counts
+from pennon.scan.read.tasks import live_row_counts, plan_tasks
+from pennon.spark.frames import driver_reads
 from pennon.spark.frames.arithmetic import Number
 from pennon.spark.frames.measures import MergedAggregate, is_ordered, merged_aggregate
 from pennon.spark.frames.partial_aggregates import AggregateTasks, Part, Partials
@@ -31,7 +32,7 @@ from pennon.spark.frames.scan import (
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
-from pennon.spark.source.partitions import plan_partitions
+from pennon.spark.source.partitions import Partition, plan_partitions
 from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan
 from pennon.spark.types import arrow_schema, spark_schema
 
@@ -165,7 +166,11 @@ def partial_frame(
     parts: Sequence[Part],
     computed: Sequence[tuple[str, Number]] = (),
 ) -> DataFrame:
-    """Return keys and partial aggregates, of each task its own; ``options`` name the columns that these need."""
+    """Return keys and partial aggregates, of each task its own; ``options`` name the columns that these need.
+
+    Little is read by one task, after which Spark has nothing to shuffle.  Where its aggregates are few they are made
+    here, and handed to Spark with its plan.
+    """
     schema = shown_schema(arrow_schema_of(snapshot), options)
     arrow = arrow_schema(schema)
     scan = plan_table_scan(snapshot, arrow, options.batch_size)
@@ -176,11 +181,19 @@ def partial_frame(
     partials = Partials(tuple(keys), tuple(parts), made, tuple(computed))
     kinds = [st.StructField(key, schema[key].dataType) for key in keys]
     kinds += [st.StructField(part.field.name, _spark_type(part.field.type)) for part in parts]
-    most, parallelism = options.max_partition_bytes, parallelism_of(spark)
-    partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
-    if not partitions:
+    planned = plan_tasks(snapshot)
+    if not planned:
         return spark.createDataFrame([], st.StructType(kinds))
+    partitions: tuple[Partition, ...] = (tuple(planned),)
     tasks = AggregateTasks(scan, partitions, partials)
+    if driver_reads.groups_little(tasks, planned):
+        few = driver_reads.groups(tasks, planned)
+        if few is not None:
+            return local_frame(spark, few, st.StructType(kinds)).coalesce(1)
+    else:
+        most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+        partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
+        tasks = replace(tasks, partitions=partitions)
     # Without keys a row comes of each task, and Spark may know it: a plain range is planned sooner.
     count = len(partitions)
     numbers = numbers_of(spark, partitions) if keys else numbers_up_to(spark, count, count)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -11,7 +12,9 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.scan.plan.filter_columns import WidthGuess
 from pennon.scan.read.tasks import OPEN_BYTES, ScanTask, bytes_per_row
-from pennon.schema.width import row_bytes
+from pennon.schema.width import has_width, row_bytes
+from pennon.spark.frames.partial_aggregates import AggregateTasks
+from pennon.spark.frames.top_rows import TopRows
 from pennon.spark.source.partitions import size_bytes
 from pennon.spark.source.scan_task import MAX_BATCH_ROWS, TableScan
 
@@ -23,6 +26,15 @@ MOST_PASSING_ROWS: Final = 10_000
 
 MOST_TESTED_BYTES: Final = 32 * MIB
 """So many bytes are tested here, those that it costs to open a fragment among them: 20 ms of two cores."""
+
+MOST_GROUPS: Final = 5_000
+"""So many partial aggregates go through the driver into Spark's plan."""
+
+_GROUPING_BYTES: Final = 8
+"""What a key, or a partial aggregate, of a row costs, in bytes of values to test."""
+
+_GAUGED_ROWS: Final = 16_384
+"""The first rows, whose groups tell whether there are few."""
 
 
 def first_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
@@ -47,11 +59,99 @@ def tests_little(scan: TableScan, tasks: Sequence[ScanTask]) -> bool:
     condition = scan.query.condition
     if condition is None:
         return False
-    decoded = row_bytes(condition.inputs.arrow)
+    names = [field.name for field in condition.inputs.read.fields]
+    return _are_few_bytes(scan, tasks, condition.inputs.arrow, names)
+
+
+def top_rows(top: TopRows, scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
+    """Return rows among which the first ones in an order are, if little has to be read; else None."""
+    if not _reads_little(scan, tasks):
+        return None
+    try:
+        return _little(scan, top.of(_bounded(scan.read(tasks))), MOST_PASSING_ROWS)
+    except _TooMuchError:
+        return None
+
+
+def groups_little(work: AggregateTasks, tasks: Sequence[ScanTask]) -> bool:
+    """Return whether partial aggregates are of so little that it is read sooner here, or by one task, than by several."""
+    columns = len(work.partials.keys) + len(work.partials.parts)
+    return _reads_little(work.scan, tasks, columns * _GROUPING_BYTES)
+
+
+def groups(work: AggregateTasks, tasks: Sequence[ScanTask]) -> pa.Table | None:
+    """Return the partial aggregates of what tasks read, if they are few; else None."""
+    try:
+        return _few_groups(work, tasks)
+    except (
+        _TooMuchError,
+        OverflowError,
+    ):  # a number that leaves its type is an error of the running query
+        return None
+
+
+def _few_groups(work: AggregateTasks, tasks: Sequence[ScanTask]) -> pa.Table | None:
+    partials = work.partials
+    if not partials.keys:
+        is_known = all(has_width(field.type) for field in work.scan.schema)
+        return pa.Table.from_batches(work.of(tasks), partials.schema) if is_known else None
+    batches = _bounded(work.scan.read(tasks))
+    head = list(_first(batches, _GAUGED_ROWS))
+    if sum(batch.num_rows for batch in partials.of(head)) > MOST_GROUPS // 2:
+        return None
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in partials.of(chain(head, batches)):
+        held.append(batch)
+        rows += batch.num_rows
+        if rows > MOST_GROUPS:
+            return None
+    return pa.Table.from_batches(held, partials.schema)
+
+
+class _TooMuchError(Exception):
+    """Values turned out to be larger than the files tell."""
+
+
+def _bounded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches until they have too many bytes for the driver.  Raises _TooMuchError then."""
+    size = 0
+    for batch in batches:
+        size += batch.nbytes
+        if size > MOST_TESTED_BYTES:
+            raise _TooMuchError
+        yield batch
+
+
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the first batches, until they have so many rows."""
+    for batch in batches:
+        yield batch
+        rows -= batch.num_rows
+        if rows <= 0:
+            return
+
+
+def _reads_little(scan: TableScan, tasks: Sequence[ScanTask], more: int = 0) -> bool:
+    """Return whether a scan reads so little; ``more``: what is done with a row takes as long as testing so many bytes."""
+    columns = scan.read_columns
+    return _are_few_bytes(scan, tasks, columns, columns.names, more)
+
+
+def _are_few_bytes(
+    scan: TableScan,
+    tasks: Sequence[ScanTask],
+    columns: pa.Schema,
+    names: Sequence[str],
+    more: int = 0,
+) -> bool:
+    """Return whether columns of tasks are so few bytes that the driver reads them as fast as a job begins."""
     fields = scan.query.snapshot.manifest.schema.fields
-    stored = WidthGuess.of(condition.inputs.read.fields, len(fields))
-    tested = (task.rows * max(decoded, stored.of_fragment(task.fragment)) for task in tasks)
-    return sum(tested) + len(tasks) * OPEN_BYTES <= MOST_TESTED_BYTES
+    wanted = frozenset(names)
+    stored = WidthGuess.of([each for each in fields if each.name in wanted], len(fields))
+    decoded = row_bytes(columns)
+    read = (task.rows * (max(decoded, stored.of_fragment(task.fragment)) + more) for task in tasks)
+    return sum(read) + len(tasks) * OPEN_BYTES <= MOST_TESTED_BYTES
 
 
 def _little(

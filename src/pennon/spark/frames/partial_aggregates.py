@@ -163,9 +163,10 @@ class AggregateTasks:
         """Aggregate the partitions named by the incoming batches."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self._of(self.partitions[number])
+                yield from self.of(self.partitions[number])
 
-    def _of(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+    def of(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+        """Yield partial aggregates of what tasks read."""
         if not self.scan.schema.names:
             yield counted(self.scan.count(tasks), self.partials.schema)
             return

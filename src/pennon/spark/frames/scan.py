@@ -11,6 +11,7 @@ import pyarrow as pa
 from pennon.errors import ArgumentError
 from pennon.scan.read.tasks import ScanTask, plan_tasks
 from pennon.spark.frames import driver_reads
+from pennon.spark.frames.top_rows import TopRows, TopTasks
 from pennon.spark.pyspark_classes import RELEASE
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
@@ -152,6 +153,32 @@ def first_rows(
     partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark))
     found = numbers_of(spark, partitions).mapInArrow(ReadTasks(scan, tuple(partitions)), schema)
     return found if where is None else found.limit(limit)
+
+
+def top_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    top: TopRows,
+    where: str | Predicate | None = None,
+) -> DataFrame:
+    """Return a DataFrame of rows of a version among which the first ones in an order are, of those that pass a condition.
+
+    Those of a small table are found here, as `passing_rows` are.
+    """
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    if where is not None:
+        scan = passing(scan, where)
+    tasks = plan_tasks(snapshot)
+    if not tasks:
+        return spark.createDataFrame([], schema)
+    rows = driver_reads.top_rows(top, scan, tasks)
+    if rows is not None:
+        return local_frame(spark, rows, schema)
+    most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+    partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
+    return numbers_of(spark, partitions).mapInArrow(TopTasks(scan, partitions, top), schema)
 
 
 def address_frame(

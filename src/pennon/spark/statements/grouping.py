@@ -89,12 +89,11 @@ def find_grouping(
     reference: Reference,
     schema: st.StructType,
     column: FindColumn,
-    *,
-    is_ansi: bool,
+    is_ansi: Callable[[], bool],
 ) -> Grouping | None:
     """Return how the rows of a table are aggregated where they are read; None if they have to come out as they are.
 
-    The scan applies the whole WHERE of its SELECT.
+    The scan applies the whole WHERE of its SELECT.  ``is_ansi``: whether a sum that its type does not hold is an error.
     """
     node = reference.node
     select = None if node is None else node.find_ancestor(exp.Select, exp.SetOperation)
@@ -258,7 +257,7 @@ class _Builder:
     statement: Statement
     schema: st.StructType
     column: FindColumn
-    is_ansi: bool
+    is_ansi: Callable[[], bool]
     keys: dict[str, None] = field(default_factory=dict)
     columns: dict[str, None] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
@@ -310,7 +309,7 @@ class _Builder:
         known = self.known.get((aggregate.function, name))
         if known is None:
             made = merged_aggregate(
-                len(self.known), aggregate.function, name, kind, is_ansi=self.is_ansi
+                len(self.known), aggregate.function, name, kind, is_ansi=self.is_ansi()
             )
             if made is None:
                 return False
@@ -331,7 +330,7 @@ class _Builder:
             return name, self.schema[name].dataType
         used: dict[str, None] = {}
         number = _number(inner, self.schema, self.column, used)
-        if number is None or not used or not self.is_ansi:
+        if number is None or not used or not self.is_ansi():
             return None
         self.columns |= used
         same = next((name for name, each in self.computed.items() if each == number), None)

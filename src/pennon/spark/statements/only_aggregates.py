@@ -14,11 +14,10 @@ from pyspark.sql import functions as sf
 from sqlglot import exp
 
 from pennon.spark.names import find_name, quoted
-from pennon.spark.session import is_case_sensitive
 from pennon.spark.statements.references import Reference
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _AGGREGATES: Final[Mapping[type[exp.Expr], str]] = {
     exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max"
@@ -39,11 +38,8 @@ class OnlyAggregates:
     """The columns of the aggregates that are shown, each with the name that the query gives it."""
 
     @classmethod
-    def of(
-        cls, select: exp.Select, reference: Reference, names: Sequence[str], spark: SparkSession
-    ) -> OnlyAggregates | None:
+    def of(cls, select: exp.Select, known: KnownColumns) -> OnlyAggregates | None:
         """Return the aggregates, if there is nothing else; None if there is."""
-        known = KnownColumns(reference, tuple(names), is_case_sensitive(spark))
         keys = [known.find(key) for key in _group_keys(select)]
         measures: dict[str, list[str]] = {}
         shown = [_shown_item(item, keys, known, measures) for item in select.expressions]

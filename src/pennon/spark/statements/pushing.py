@@ -1,4 +1,4 @@
-"""The conditions and limits of a query that the scan of a table may apply itself.
+"""The conditions, orders and limits of a query that the scan of a table may apply itself.
 
 A condition goes to the scan of a table only if each row that the scan leaves out would be left out by Spark, too:
 
@@ -29,36 +29,33 @@ from pennon.spark.source.scan_task import arrow_schema_of, pushed_predicate
 from pennon.spark.source.translation import Translation
 from pennon.spark.statements.constants import folded
 from pennon.spark.statements.references import ParsedQuery, Reference
+from pennon.spark.statements.row_limits import limit_of, top_of
 from pennon.spark.types import INTEGERS, arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pennon.expr.tree import Expression
     from pennon.scan.predicate import Predicate
     from pennon.scan.snapshot import Snapshot
+    from pennon.spark.frames.top_rows import TopRows
 
 _FLIPPED: Final[Mapping[type[exp.Expr], type[exp.Binary]]] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
     exp.NullSafeEQ: exp.NullSafeEQ,
 }  # fmt: skip
-_ONE_TO_ONE: Final = (
-    exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Alias, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul,
-    exp.Boolean, exp.Null,
-)  # fmt: skip
-"""What a SELECT may compute of each row if the first rows of a table are enough for its first rows."""
-_MOST_LIMIT: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
     """The condition and the number of rows that the scan of a table applies.
 
-    ``texts`` are the conditions as the query has them; ``is_whole``: all conditions of the table's SELECT are among
-    them.
+    ``texts`` are the conditions as the query has them; ``top``: the first rows in an order are enough; ``is_whole``: all
+    conditions of the table's SELECT are among them.
     """
 
     predicate: Predicate | None = None
     texts: tuple[str, ...] = ()
     limit: int | None = None
+    top: TopRows | None = None
     is_whole: bool = False
     conditions: tuple[Expression, ...] = ()
     """The parts of the predicate, on columns in Spark's types."""
@@ -127,17 +124,25 @@ def _pushed(
             known.append((f"what follows from {part.sql(dialect='spark')}", weaker))
     texts = tuple(text for text, _ in known)
     is_whole = scope.is_alone and all(found is not None for _, found in in_where)
-    limit = _limit_of(select) if is_whole else None
+    rows = limit_of(select) if is_whole else None
+    top = None if rows is None else top_of(select, scope.column, schema, rows)
+    limit = None if select.args.get("order") else rows
     conditions = tuple(found for _, found in known)
-    predicate = scan_predicate(snapshot, conditions) if conditions else None
-    return Pushed(predicate, texts, limit, is_whole, conditions, scope)
+    predicate = scan_predicate(snapshot, conditions, schema=schema) if conditions else None
+    return Pushed(predicate, texts, limit, top, is_whole, conditions, scope)
 
 
 def scan_predicate(
-    snapshot: Snapshot, conditions: Sequence[Expression], text: str | None = None
+    snapshot: Snapshot,
+    conditions: Sequence[Expression],
+    text: str | None = None,
+    schema: st.StructType | None = None,
 ) -> Predicate:
-    """Return the predicate of a table's scan that all of some conditions hold; their columns have Spark's types."""
-    shown = arrow_schema(spark_schema(arrow_schema_of(snapshot)))
+    """Return the predicate of a table's scan that all of some conditions hold; their columns have Spark's types.
+
+    ``schema``: the table's in Spark, where it is at hand.
+    """
+    shown = arrow_schema(schema or spark_schema(arrow_schema_of(snapshot)))
     stored = every_column(snapshot, snapshot.manifest.schema)
     return pushed_predicate(conditions, shown, stored, text)
 
@@ -398,39 +403,3 @@ def _on_parts(at: int, joins: Sequence[exp.Join], *, keeps_rows: bool) -> Iterat
         drops = (not side and kind in ("", "INNER", "CROSS")) or (is_semi and kind == "SEMI")
         if (drops and keeps_rows and at <= number) or (number == at and (is_left or is_semi)):
             yield from conjuncts(on)
-
-
-def _limit_of(select: exp.Select) -> int | None:
-    """Return how many rows of the only table are enough, if the first ones are."""
-    limit = select.args.get("limit")
-    if not isinstance(limit, exp.Limit):
-        return None
-    others = (
-        "group",
-        "having",
-        "order",
-        "sort",
-        "cluster",
-        "distribute",
-        "qualify",
-        "windows",
-        "distinct",
-    )
-    if any(select.args.get(key) for key in others):
-        return None
-    if not all(_is_one_to_one(each) for each in select.expressions):
-        return None
-    offset = select.args.get("offset")
-    rows = _whole(limit.expression), 0 if offset is None else _whole(offset.expression)
-    if rows[0] is None or rows[1] is None or rows[0] + rows[1] >= _MOST_LIMIT:
-        return None
-    return rows[0] + rows[1]
-
-
-def _is_one_to_one(tree: exp.Expr) -> bool:
-    return all(isinstance(node, _ONE_TO_ONE) for node in tree.walk())
-
-
-def _whole(tree: exp.Expr | None) -> int | None:
-    is_number = isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal()
-    return int(tree.name) if is_number and tree is not None else None

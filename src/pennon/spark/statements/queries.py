@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
+from pennon.core.cached_property import cached_property
 from pennon.errors import ArgumentError
 from pennon.spark.frames.aggregate import aggregate_frame
 from pennon.spark.moments import parse_in_session
@@ -90,7 +91,7 @@ def prepare_query(spark: SparkSession, statement: Statement) -> PreparedQuery:
     query = parse_query(spark, plain)
     pushes = str(spark.conf.get(PUSH_DOWN, "true")).lower() != "false" if query.references else True
     matches = find_matches(query)
-    reader = _QueryReader(spark, query, matches, pushes=pushes)
+    reader = _QueryReader(spark, query, matches, _Settings(spark), pushes=pushes)
     views = {names.next(): reference for reference in query.references}
     found = {name: reader.view(reference) for name, reference in views.items()}
     answer = reader.answer() if pushes and not searches else None
@@ -156,6 +157,23 @@ class _ViewNames:
 # --- what is read of each table -------------------------------------------------------------------
 
 
+class _Settings:
+    """Settings of a session; each is asked for once a query, for it takes a call of the JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    @cached_property
+    def case_sensitive(self) -> bool:
+        """Return whether names that differ in case alone are two names."""
+        return is_case_sensitive(self._spark)
+
+    @cached_property
+    def is_ansi(self) -> bool:
+        """Return whether a sum that its type does not hold is an error."""
+        return str(self._spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
 @dataclass(frozen=True, slots=True)
 class _QueryReader:
     """Opens each table of a query once, and decides what is read of it."""
@@ -163,6 +181,7 @@ class _QueryReader:
     spark: SparkSession
     query: ParsedQuery
     matches: Sequence[TextMatch]
+    settings: _Settings
     pushes: bool = field(kw_only=True)
     opened: dict[tuple[str, str | None, VersionChoice], Snapshot] = field(default_factory=dict)
     views: dict[int, TableView] = field(default_factory=dict)
@@ -198,7 +217,7 @@ class _QueryReader:
             reference,
             snapshot,
             schema,
-            case_sensitive=is_case_sensitive(self.spark),
+            case_sensitive=self.settings.case_sensitive,
             moment_of=self._moment_of,
         )
         grouping = self._grouping(reference, schema) if pushed.is_whole else None
@@ -206,9 +225,10 @@ class _QueryReader:
 
     def _grouping(self, reference: Reference, schema: st.StructType) -> Grouping | None:
         """Return how rows of a table are aggregated where they are read; None if they come out."""
-        known = KnownColumns(reference, tuple(schema.names), is_case_sensitive(self.spark))
-        is_ansi = str(self.spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-        return find_grouping(self.query, reference, schema, known.find, is_ansi=is_ansi)
+        known = KnownColumns(reference, tuple(schema.names), self.settings.case_sensitive)
+        return find_grouping(
+            self.query, reference, schema, known.find, lambda: self.settings.is_ansi
+        )
 
     def _moment_of(self, text: str) -> datetime | None:
         """Return the time that a text is in the session's zone; None if it is none, or two at a change of clocks."""
@@ -246,7 +266,7 @@ class _QueryReader:
         used = view.used
         if not view.pushed.is_whole or used.system or used.is_all or view.match is not None:
             return None
-        known = KnownColumns(reference, used.columns, is_case_sensitive(self.spark))
+        known = KnownColumns(reference, used.columns, self.settings.case_sensitive)
         found = [known.find(each) for each in tree.expressions]
         if None in found:
             return None
@@ -257,7 +277,9 @@ class _QueryReader:
     def _aggregated(self, tree: exp.Select, reference: Reference) -> DataFrame | None:
         """Return the result of a query that only aggregates one table; None if it does more."""
         view = self.view(reference)
-        plan = OnlyAggregates.of(tree, reference, arrow_schema_of(view.snapshot).names, self.spark)
+        names = tuple(arrow_schema_of(view.snapshot).names)
+        known = KnownColumns(reference, names, self.settings.case_sensitive)
+        plan = OnlyAggregates.of(tree, known)
         if plan is None or not view.pushed.is_whole or view.used.system:
             return None
         options = ReadOptions(uri=view.snapshot.store.uri)

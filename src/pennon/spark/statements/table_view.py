@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from pennon.spark.frames.aggregate import partial_frame
 from pennon.spark.frames.found import found_frame
-from pennon.spark.frames.scan import first_rows, frame_of, passing_rows
+from pennon.spark.frames.scan import first_rows, frame_of, passing_rows, top_rows
 from pennon.spark.source.options import ReadOptions
 from pennon.spark.source.scan_task import arrow_schema_of
 from pennon.spark.statements.grouping import Grouping
@@ -82,6 +82,8 @@ class TableView:
             return found_frame(spark, self.snapshot, self.match.options(options))
         if pushed.limit is not None:
             return first_rows(spark, self.snapshot, options, pushed.limit, pushed.predicate)
+        if pushed.top is not None:
+            return top_rows(spark, self.snapshot, options, pushed.top, pushed.predicate)
         if pushed.predicate is not None:
             return passing_rows(spark, self.snapshot, options, pushed.predicate, self.rows)
         return frame_of(spark, self.snapshot, options)
@@ -100,4 +102,6 @@ class TableView:
             shown.append(f"filter {' AND '.join(self.pushed.texts)}")
         if self.pushed.limit is not None:
             shown.append(f"limit {self.pushed.limit}")
+        if self.pushed.top is not None:
+            shown.append(str(self.pushed.top))
         return Note(f"table {self.reference.place.title}", "scan", "; ".join(shown))

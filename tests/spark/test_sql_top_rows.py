@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import pennon
 import pennon.spark
+from pennon.scan.read.tasks import OPEN_BYTES
 from pennon.spark.frames import driver_reads, top_rows
 from pennon.spark.frames.top_rows import SortKey, TopRows
 
@@ -161,7 +162,7 @@ def test_rows_with_long_texts_are_ordered_by_tasks(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The driver gives up when values turn out to be more bytes than a file tells."""
-    monkeypatch.setattr(driver_reads, "MOST_TESTED_BYTES", 4 * driver_reads.OPEN_BYTES + 12_000)
+    monkeypatch.setattr(driver_reads, "MOST_TESTED_BYTES", 4 * OPEN_BYTES + 12_000)
     text = "SELECT name, raw, id FROM {t} ORDER BY name DESC, id LIMIT 3"
     found, wanted = ask(spark, text)
     assert found == wanted

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pennon.core.units import MIB
 from pennon.scan.plan.filter_columns import WidthGuess
+from pennon.scan.projection import Projection
 from pennon.scan.read.tasks import OPEN_BYTES, ScanTask, bytes_per_row
 from pennon.schema.width import has_width, row_bytes
 from pennon.spark.frames.partial_aggregates import AggregateTasks
@@ -59,8 +60,7 @@ def tests_little(scan: TableScan, tasks: Sequence[ScanTask]) -> bool:
     condition = scan.query.condition
     if condition is None:
         return False
-    names = [field.name for field in condition.inputs.read.fields]
-    return _are_few_bytes(scan, tasks, condition.inputs.arrow, names)
+    return _are_few_bytes(scan, tasks, condition.inputs.arrow, [condition.inputs])
 
 
 def top_rows(top: TopRows, scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
@@ -80,13 +80,13 @@ def groups_little(work: AggregateTasks, tasks: Sequence[ScanTask]) -> bool:
 
 
 def groups(work: AggregateTasks, tasks: Sequence[ScanTask]) -> pa.Table | None:
-    """Return the partial aggregates of what tasks read, if they are few; else None."""
+    """Return the partial aggregates of what tasks read, if they are few; else None.
+
+    A number that leaves its type is an error of the query when it runs, not here.
+    """
     try:
         return _few_groups(work, tasks)
-    except (
-        _TooMuchError,
-        OverflowError,
-    ):  # a number that leaves its type is an error of the running query
+    except (_TooMuchError, OverflowError):
         return None
 
 
@@ -134,24 +134,24 @@ def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
 
 def _reads_little(scan: TableScan, tasks: Sequence[ScanTask], more: int = 0) -> bool:
     """Return whether a scan reads so little; ``more``: what is done with a row takes as long as testing so many bytes."""
-    columns = scan.read_columns
-    return _are_few_bytes(scan, tasks, columns, columns.names, more)
+    projections = [scan.query.scan.projection, *scan.query.inputs]
+    return _are_few_bytes(scan, tasks, scan.read_columns, projections, more)
 
 
 def _are_few_bytes(
     scan: TableScan,
     tasks: Sequence[ScanTask],
     columns: pa.Schema,
-    names: Sequence[str],
+    projections: Sequence[Projection],
     more: int = 0,
 ) -> bool:
     """Return whether columns of tasks are so few bytes that the driver reads them as fast as a job begins."""
+    read = {field.id: field for each in projections for field in each.read.fields}
     fields = scan.query.snapshot.manifest.schema.fields
-    wanted = frozenset(names)
-    stored = WidthGuess.of([each for each in fields if each.name in wanted], len(fields))
+    stored = WidthGuess.of([*read.values()], len(fields))
     decoded = row_bytes(columns)
-    read = (task.rows * (max(decoded, stored.of_fragment(task.fragment)) + more) for task in tasks)
-    return sum(read) + len(tasks) * OPEN_BYTES <= MOST_TESTED_BYTES
+    sizes = (task.rows * (max(decoded, stored.of_fragment(task.fragment)) + more) for task in tasks)
+    return sum(sizes) + len(tasks) * OPEN_BYTES <= MOST_TESTED_BYTES
 
 
 def _little(

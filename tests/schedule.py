@@ -107,6 +107,7 @@ VARIANTS: Final[Mapping[str, int]] = {
     "spark/test_sql_grouping.py": 3,
     "spark/test_sql_injection.py": 5,
     "spark/test_sql_queries_in_statements.py": 5,
+    "spark/test_sql_top_rows.py": 3,
     "spark/test_stream_kills.py": 3,
     "spark/test_stream_source.py": 3,
     "spark/test_write_rules.py": 3,

@@ -15,9 +15,11 @@ from pyspark.sql import SparkSession
 
 import pennon
 import pennon.spark
+from pennon.scan.plan.query import ColumnOrdering
 from pennon.scan.read.tasks import OPEN_BYTES
-from pennon.spark.frames import driver_reads, top_rows
-from pennon.spark.frames.top_rows import SortKey, TopRows
+from pennon.scan.run import sort
+from pennon.spark.frames import driver_reads
+from pennon.spark.frames.top_rows import TopRows
 
 ROWS: Final = 900
 KEYS: Final = ("n", "x", "price", "name", "day", "flag", "raw")
@@ -34,7 +36,7 @@ def rows_of(seed: int) -> pa.Table:
         {
             "id": pa.array(dice.sample(range(ROWS), ROWS), pa.int64()),
             "n": column([-3, 0, 7], pa.int16()),
-            "x": column([nan, -inf, -0.5, 1.5, inf], pa.float64()),
+            "x": column([nan, -inf, -0.5, -0.0, 0.0, 1.5, inf], pa.float64()),
             "price": column([Decimal("-1.10"), Decimal("2.00")], pa.decimal128(10, 2)),
             "name": column(["", "a", "Z", "é", "\U0001f600"], pa.string()),
             "day": column([date(2026, 1, 1) + timedelta(n) for n in range(3)], pa.date32()),
@@ -140,9 +142,9 @@ def test_name_that_two_columns_have_in_other_cases_is_left_to_spark(spark: Spark
 def test_tasks_that_find_first_rows_hold_pieces_of_their_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(top_rows, "_PIECE_ROWS", 64)
+    monkeypatch.setattr(sort, "ROWS_HELD", 64)
     table = rows_of(5)
-    keys = (SortKey("x", descending=True, nulls_first=False), SortKey("id", False, True))  # noqa: FBT003
+    keys = (ColumnOrdering("x", ascending=False), ColumnOrdering("id", nulls_first=True))
     batches = table.to_batches(max_chunksize=10)
     found = pa.Table.from_batches(TopRows(keys, 7).of(batches), table.schema)
     assert found.num_rows == 7

@@ -14,7 +14,7 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]
 
 _THREAD_BYTES: Final = 192 * 1024 * 1024
-"""What a new thread may take: its stack, and what the C library reserves for its memory."""
+"""A new thread takes at most so much: for its stack, and for the heap that the C library gives it."""
 
 
 def is_limited() -> bool:

@@ -7,7 +7,7 @@ the columns that the order goes by are read, and the rest for the rows that come
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -99,6 +99,17 @@ def _first(
     count: int,
 ) -> pa.Table:
     """Return the first ``count`` rows in order."""
+    held = hold_few(batches, count, lambda table: sort_rows(table, orderings).slice(0, count))
+    return sort_rows(pa.Table.from_batches(held, schema), orderings).slice(0, count)
+
+
+def hold_few(
+    batches: Iterable[pa.RecordBatch], count: int, cut: Callable[[pa.Table], pa.Table]
+) -> list[pa.RecordBatch]:
+    """Return the rows that are left when rows are cut each time that many are held; the last ones are not cut.
+
+    ``cut`` returns the first ``count`` rows in some order, or all if there are fewer.
+    """
     held: list[pa.RecordBatch] = []
     rows = size_bytes = 0
     for batch in batches:
@@ -106,10 +117,9 @@ def _first(
         rows += batch.num_rows
         size_bytes += batch.nbytes
         if rows >= max(2 * count, ROWS_HELD) or (rows >= 2 * count and size_bytes >= BYTES_HELD):
-            found = sort_rows(pa.Table.from_batches(held), orderings).slice(0, count)
-            held = exact_table(found).to_batches()
+            held = exact_table(cut(pa.Table.from_batches(held))).to_batches()
             rows, size_bytes = min(rows, count), 0
-    return sort_rows(pa.Table.from_batches(held, schema), orderings).slice(0, count)
+    return held
 
 
 def sort_rows(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:

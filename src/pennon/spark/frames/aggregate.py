@@ -26,15 +26,14 @@ from pennon.spark.frames.scan import (
     local_frame,
     numbers_of,
     numbers_up_to,
-    parallelism_of,
-    passing,
+    partitions_for,
+    plan_frame,
 )
 from pennon.spark.names import quoted
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import ReadOptions
-from pennon.spark.source.partitions import Partition, plan_partitions
-from pennon.spark.source.scan_task import arrow_schema_of, plan_table_scan
-from pennon.spark.types import arrow_schema, spark_schema
+from pennon.spark.source.scan_task import arrow_schema_of
+from pennon.spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -171,12 +170,8 @@ def partial_frame(
     Little is read by one task, after which Spark has nothing to shuffle.  Where its aggregates are few they are made
     here, and handed to Spark with its plan.
     """
-    schema = shown_schema(arrow_schema_of(snapshot), options)
-    arrow = arrow_schema(schema)
-    scan = plan_table_scan(snapshot, arrow, options.batch_size)
-    if where is not None:
-        scan = passing(scan, where)
-    fields = [arrow.field(key).with_nullable(True) for key in keys]  # noqa: FBT003 - positional only
+    schema, scan = plan_frame(snapshot, options, where)
+    fields = [scan.schema.field(key).with_nullable(True) for key in keys]  # noqa: FBT003 - positional only
     made = pa.schema([*fields, *(part.field for part in parts)])
     partials = Partials(tuple(keys), tuple(parts), made, tuple(computed))
     kinds = [st.StructField(key, schema[key].dataType) for key in keys]
@@ -184,19 +179,16 @@ def partial_frame(
     planned = plan_tasks(snapshot)
     if not planned:
         return spark.createDataFrame([], st.StructType(kinds))
-    partitions: tuple[Partition, ...] = (tuple(planned),)
-    tasks = AggregateTasks(scan, partitions, partials)
+    tasks = AggregateTasks(scan, (tuple(planned),), partials)
     if driver_reads.groups_little(tasks, planned):
         few = driver_reads.groups(tasks, planned)
         if few is not None:
             return local_frame(spark, few, st.StructType(kinds)).coalesce(1)
     else:
-        most, parallelism = options.max_partition_bytes, parallelism_of(spark)
-        partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
-        tasks = replace(tasks, partitions=partitions)
+        tasks = replace(tasks, partitions=partitions_for(spark, planned, scan, options))
     # Without keys a row comes of each task, and Spark may know it: a plain range is planned sooner.
-    count = len(partitions)
-    numbers = numbers_of(spark, partitions) if keys else numbers_up_to(spark, count, count)
+    count = len(tasks.partitions)
+    numbers = numbers_of(spark, tasks.partitions) if keys else numbers_up_to(spark, count, count)
     return numbers.mapInArrow(tasks, st.StructType(kinds))
 
 

@@ -29,20 +29,20 @@ MOST_TESTED_BYTES: Final = 32 * MIB
 """So many bytes are tested here, those that it costs to open a fragment among them: 20 ms of two cores."""
 
 MOST_GROUPS: Final = 5_000
-"""So many partial aggregates go through the driver into Spark's plan."""
+"""The driver hands Spark at most so many partial aggregates with its plan."""
 
 _GROUPING_BYTES: Final = 8
-"""What a key, or a partial aggregate, of a row costs, in bytes of values to test."""
+"""Making one key or one partial aggregate of a row takes as long as testing so many bytes."""
 
 _GAUGED_ROWS: Final = 16_384
-"""The first rows, whose groups tell whether there are few."""
+"""The driver counts the groups of so many rows first, and goes on if they are few."""
 
 
 def first_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
     """Return what tasks read, if it is little; None if it is not, in the files or when it is decoded."""
     if sum(map(size_bytes, tasks)) > MOST_LOCAL_BYTES:
         return None
-    return _little(scan, scan.read(tasks), None)
+    return _little(scan.schema, scan.read(tasks), None)
 
 
 def passing_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
@@ -52,7 +52,7 @@ def passing_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
     widest = max((bytes_per_row(task.fragment) for task in tasks), default=1)
     fitting = max(min(MAX_BATCH_ROWS, MOST_LOCAL_BYTES // widest), 1)
     bounded = replace(scan, batch_rows=min(scan.batch_rows or fitting, fitting))
-    return _little(scan, bounded.read(tasks), MOST_PASSING_ROWS)
+    return _little(scan.schema, bounded.read(tasks), MOST_PASSING_ROWS)
 
 
 def tests_little(scan: TableScan, tasks: Sequence[ScanTask]) -> bool:
@@ -68,7 +68,7 @@ def top_rows(top: TopRows, scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Tab
     if not _reads_little(scan, tasks):
         return None
     try:
-        return _little(scan, top.of(_bounded(scan.read(tasks))), MOST_PASSING_ROWS)
+        return _little(scan.schema, top.of(_bounded(scan.read(tasks))), MOST_PASSING_ROWS)
     except _TooMuchError:
         return None
 
@@ -99,14 +99,7 @@ def _few_groups(work: AggregateTasks, tasks: Sequence[ScanTask]) -> pa.Table | N
     head = list(_first(batches, _GAUGED_ROWS))
     if sum(batch.num_rows for batch in partials.of(head)) > MOST_GROUPS // 2:
         return None
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in partials.of(chain(head, batches)):
-        held.append(batch)
-        rows += batch.num_rows
-        if rows > MOST_GROUPS:
-            return None
-    return pa.Table.from_batches(held, partials.schema)
+    return _little(partials.schema, partials.of(chain(head, batches)), MOST_GROUPS)
 
 
 class _TooMuchError(Exception):
@@ -155,7 +148,7 @@ def _are_few_bytes(
 
 
 def _little(
-    scan: TableScan, batches: Iterable[pa.RecordBatch], most_rows: int | None
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], most_rows: int | None
 ) -> pa.Table | None:
     held: list[pa.RecordBatch] = []
     rows, size = 0, 0
@@ -164,4 +157,4 @@ def _little(
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if size > MOST_LOCAL_BYTES or (most_rows is not None and rows > most_rows):
             return None
-    return pa.Table.from_batches(held, scan.schema)
+    return pa.Table.from_batches(held, schema)

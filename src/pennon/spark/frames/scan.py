@@ -15,7 +15,13 @@ from pennon.spark.frames.top_rows import TopRows, TopTasks
 from pennon.spark.pyspark_classes import RELEASE
 from pennon.spark.source.data_source import shown_schema
 from pennon.spark.source.options import DEFAULT_PARTITION_BYTES, ReadOptions
-from pennon.spark.source.partitions import Parallelism, Partition, pack_tasks, plan_partitions
+from pennon.spark.source.partitions import (
+    Parallelism,
+    Partition,
+    pack_tasks,
+    partitions_of,
+    plan_partitions,
+)
 from pennon.spark.source.scan_task import ReadTasks, TableScan, arrow_schema_of, plan_table_scan
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, SYSTEM_COLUMNS, arrow_schema
 
@@ -53,13 +59,38 @@ def frame_of(
     ``where`` is a condition, as text in the SQL of all scans.  ``planned`` are the partitions, None: those that suit the
     session.  ``rows``: no more than these pass, and Spark is told so; None: that is not known.
     """
+    schema, scan = plan_frame(snapshot, options, where)
+    if planned is None:
+        planned = partitions_for(spark, plan_tasks(snapshot), scan, options)
+    return _read_frame(spark, scan, planned, schema, rows)
+
+
+def plan_frame(
+    snapshot: Snapshot, options: ReadOptions, where: str | Predicate | None
+) -> tuple[st.StructType, TableScan]:
+    """Return the schema in Spark of the columns that options ask for, and the scan of the rows that pass a condition."""
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
     if where is not None:
-        scan = passing(scan, where)
-    if planned is None:
-        most, parallelism = options.max_partition_bytes, parallelism_of(spark)
-        planned = plan_partitions(snapshot, most, parallelism, scan.read_columns)
+        scan = scan.where(where) if isinstance(where, str) else scan.where_predicate(where)
+    return schema, scan
+
+
+def partitions_for(
+    spark: SparkSession, tasks: Sequence[ScanTask], scan: TableScan, options: ReadOptions
+) -> tuple[Partition, ...]:
+    """Return the partitions of all tasks of a table that suit the session."""
+    most, parallelism = options.max_partition_bytes, parallelism_of(spark)
+    return tuple(partitions_of(tasks, most, parallelism, scan.read_columns))
+
+
+def _read_frame(
+    spark: SparkSession,
+    scan: TableScan,
+    planned: Sequence[Partition],
+    schema: st.StructType,
+    rows: int | None,
+) -> DataFrame:
     partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)
@@ -100,11 +131,6 @@ class HeldRows:
         yield from pa.ipc.open_stream(self.data)
 
 
-def passing(scan: TableScan, where: str | Predicate) -> TableScan:
-    """Return the scan of the rows that pass a condition."""
-    return scan.where(where) if isinstance(where, str) else scan.where_predicate(where)
-
-
 def passing_rows(
     spark: SparkSession,
     snapshot: Snapshot,
@@ -117,13 +143,12 @@ def passing_rows(
     Few rows that little had to be tested for are found here, and handed to Spark with its plan: no job starts
     for them.
     """
-    schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
-    scan = passing(scan, where)
-    rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
+    schema, scan = plan_frame(snapshot, options, where)
+    tasks = plan_tasks(snapshot)
+    rows = driver_reads.passing_rows(scan, tasks)
     if rows is not None:
         return local_frame(spark, rows, schema)
-    return frame_of(spark, snapshot, options, where, rows=most)
+    return _read_frame(spark, scan, partitions_for(spark, tasks, scan, options), schema, most)
 
 
 def first_rows(
@@ -139,10 +164,9 @@ def first_rows(
     them.  Others are read by tasks that end when they have enough.
     """
     check_limit(limit)
-    schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    schema, scan = plan_frame(snapshot, options, where)
     if where is not None:
-        scan = passing(scan, where).first(limit)
+        scan = scan.first(limit)
     tasks = plan_tasks(snapshot, limit=limit if where is None else None)
     if not tasks:
         return spark.createDataFrame([], schema)
@@ -166,19 +190,16 @@ def top_rows(
 
     Those of a small table are found here, as `passing_rows` are.
     """
-    schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
-    if where is not None:
-        scan = passing(scan, where)
+    schema, scan = plan_frame(snapshot, options, where)
     tasks = plan_tasks(snapshot)
     if not tasks:
         return spark.createDataFrame([], schema)
     rows = driver_reads.top_rows(top, scan, tasks)
     if rows is not None:
         return local_frame(spark, rows, schema)
-    most, parallelism = options.max_partition_bytes, parallelism_of(spark)
-    partitions = tuple(plan_partitions(snapshot, most, parallelism, scan.read_columns))
-    return numbers_of(spark, partitions).mapInArrow(TopTasks(scan, partitions, top), schema)
+    partitions = partitions_for(spark, tasks, scan, options)
+    work = TopTasks(ReadTasks(scan, partitions), top)
+    return numbers_of(spark, partitions).mapInArrow(work, schema)
 
 
 def address_frame(

@@ -62,7 +62,16 @@ def plan_partitions(
 
     ``columns`` are those that are read, None: whatever takes as long as all of them.
     """
-    tasks = plan_tasks(snapshot)
+    return partitions_of(plan_tasks(snapshot), max_partition_bytes, parallelism, columns)
+
+
+def partitions_of(
+    tasks: Sequence[ScanTask],
+    max_partition_bytes: int,
+    parallelism: Parallelism,
+    columns: pa.Schema | None = None,
+) -> list[Partition]:
+    """Return the partitions of all tasks of a table; see `plan_partitions`."""
     if columns is not None and _is_little(tasks, columns, max_partition_bytes):
         return [tuple(tasks)]
     return pack_tasks(tasks, max_partition_bytes, parallelism)

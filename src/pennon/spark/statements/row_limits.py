@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from pennon.scan.plan.query import ColumnOrdering
 from pennon.spark.frames.measures import is_ordered
-from pennon.spark.frames.top_rows import MOST_TOP_ROWS, SortKey, TopRows
+from pennon.spark.frames.top_rows import MOST_TOP_ROWS, TopRows
 
 if TYPE_CHECKING:
     from pyspark.sql import types as st
@@ -17,7 +18,7 @@ _ONE_TO_ONE: Final = (
     exp.Column, exp.Identifier, exp.Literal, exp.Star, exp.Alias, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul,
     exp.Boolean, exp.Null,
 )  # fmt: skip
-"""What a SELECT may compute of each row if the first rows of a table are enough for its first rows."""
+"""The expressions that give one row for each row of a table: a SELECT of these with LIMIT 5 needs 5 rows of it."""
 _MOST_LIMIT: Final = 1 << 31
 
 
@@ -58,18 +59,22 @@ def top_of(
     if order is None or not 0 < rows <= MOST_TOP_ROWS:
         return None
     shown = {each.output_name: each.unalias() for each in select.expressions}
-    keys = []
+    found = []
     for each in order.expressions:
         tree = _sorted_by(each.this, shown)
         name = column(tree) if isinstance(tree, exp.Column) else None
         if name is None or not is_ordered(schema[name].dataType):
             return None
-        keys.append(SortKey(name, bool(each.args.get("desc")), bool(each.args.get("nulls_first"))))
-    return TopRows(tuple(keys), rows)
+        nulls_first = bool(each.args.get("nulls_first"))
+        found.append(ColumnOrdering(name, not each.args.get("desc"), nulls_first))
+    return TopRows(tuple(found), rows)
 
 
 def _sorted_by(tree: exp.Expr, shown: Mapping[str, exp.Expr]) -> exp.Expr | None:
-    """Return what a name in ORDER BY is: the column that the SELECT shows by that name before one of its table; None if two may be meant."""
+    """Return the expression that a name in ORDER BY is; None if it may be one of two.
+
+    Spark looks among the columns that the SELECT shows first, and then among those of its table.
+    """
     if not isinstance(tree, exp.Column) or tree.table:
         return tree
     same = [name for name in shown if name.lower() == tree.name.lower()]

@@ -37,6 +37,17 @@ def lake(
         spark.catalog.dropTempView(f"memory_{name}")
 
 
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Spark interprets each query: there are many, each runs once, and to compile one takes longer."""
+    own = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for name, value in own.items():
+        spark.conf.set(name, value)
+    yield
+    for name in own:
+        spark.conf.unset(name)
+
+
 def rows_of(frame: DataFrame) -> Counter[str]:
     return Counter(map(repr, frame.collect()))
 
@@ -79,7 +90,7 @@ def test_random_selects_give_the_rows_of_spark(spark: SparkSession) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.usefixtures("lake")
+@pytest.mark.usefixtures("lake", "interpreted")
 @pytest.mark.parametrize("begin", range(0, 2000, 500))
 def test_two_thousand_random_selects_give_the_rows_of_spark(
     spark: SparkSession, begin: int
@@ -130,7 +141,7 @@ def test_random_joins_limited_by_keys_give_the_rows_of_spark(spark: SparkSession
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.usefixtures("linked")
+@pytest.mark.usefixtures("linked", "interpreted")
 @pytest.mark.parametrize("begin", range(0, 800, 200))
 def test_hundreds_of_random_joins_give_the_rows_of_spark(spark: SparkSession, begin: int) -> None:
     for seed in range(begin, begin + 200):

@@ -40,7 +40,7 @@ def spark() -> Iterator[SparkSession]:
     quick = {"spark.python.daemon.module", "spark.python.unix.domain.socket.enabled"}
     more = {name: DEFAULTS[name] for name in quick}
     more["spark.executorEnv.PYTHONPATH"] = str(ROOT)
-    # With 1 GB, Spark's default, the JVM of thousands of queries collects garbage half of the time.
+    # With 1 GB, Spark's default, the JVM of thousands of queries spent a third of its time on garbage.
     more["spark.driver.memory"] = "2g"
     for key, value in {**CONF, **more}.items():
         builder = builder.config(key, value)

@@ -34,8 +34,11 @@ def test_the_python_blocks_of_the_page_about_training_run(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_loaders_of_torch_give_all_rows_with_workers_of_all_kinds(tmp_path: Path) -> None:
-    tests = ROOT / "tests" / "training" / "loader_in_torch.py"
+@pytest.mark.parametrize("program", ["loader_in_torch.py", "worker_memory_in_torch.py"])
+def test_loaders_of_torch_give_all_rows_with_workers_of_all_kinds(
+    tmp_path: Path, program: str
+) -> None:
+    tests = ROOT / "tests" / "training" / program
     options = "-q", "--noconftest", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'data'}"
     done = run("-m", "pytest", tests, *options)
     assert done.returncode == 0, done.stdout[-4000:]

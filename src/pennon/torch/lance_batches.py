@@ -13,6 +13,7 @@ import torch.distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from pennon.torch.tensors import to_tensors as default_to_tensors
+from pennon.torch.worker_batch import in_worker
 from pennon.training import Batches
 from pennon.training.table_rows import Columns, Tables
 
@@ -172,7 +173,7 @@ class _Conversion:
 
     def __call__(self, batch: Any) -> Any:
         made = self._to_tensors(batch)
-        return made if self._collate is None else self._collate(made)
+        return in_worker(made if self._collate is None else self._collate(made))
 
 
 class _SharedStart:

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset, default_collate
 
 from pennon.errors import ArgumentError, OutOfRangeError
 from pennon.torch.tensors import to_tensors as default_to_tensors
+from pennon.torch.worker_batch import in_worker
 from pennon.training.table_rows import Columns, TableRows, Tables, open_tables
 
 
@@ -107,7 +108,7 @@ def collate(rows: Any) -> Any:
     >>> pennon.torch.collate(pennon.torch.RowList({"id": torch.tensor([1, 2])}, 2))
     {'id': tensor([1, 2])}
     """
-    return rows.columns if isinstance(rows, RowList) else default_collate(rows)
+    return in_worker(rows.columns) if isinstance(rows, RowList) else default_collate(rows)
 
 
 def _row(columns: Any, number: int) -> Any:

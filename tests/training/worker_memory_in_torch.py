@@ -9,6 +9,7 @@ import gc
 import multiprocessing
 import pickle
 import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,7 @@ def _odd_kinds(batch: dict[str, Any]) -> dict[Any, Any]:
         "scalar": torch.tensor(3),
         "views": list(torch.tensor_split(vector.reshape(-1), (5000, 5007, 8000, 8500))),
         "nested": {"tuple": (vector, [vector, b"x" * 9000])},
+        "ordered": OrderedDict(vector=vector),
         3: "no text for a key",
     }
 

@@ -36,8 +36,11 @@ _LEAST_BUFFER: Final = 4 * KIB
 _MOST_SLOTS: Final = 8
 """A worker has no more; a batch that finds none goes as torch sends it."""
 _ALIGNMENT: Final = 64
-_FREE, _FULL, _LEFT = 0, 1, 2
-"""What the first byte of a slot says.  A slot is left, and never filled again, if another process may have its tensors, too."""
+_FREE, _FULL, _ABANDONED = 0, 1, 2
+"""The states of a slot, in its first byte.
+
+A worker never fills an abandoned slot again: the training process forked another one, which may read its tensors.
+"""
 
 
 class WorkerBatch(dict[Any, Any]):
@@ -92,7 +95,7 @@ class _Slot:
 
     @property
     def state(self) -> int:
-        """Return the first byte."""
+        """Return whether the slot is free, full or abandoned."""
         return self.memory[0]
 
     def close(self) -> None:
@@ -108,7 +111,7 @@ _LOCK: Final = Lock()
 def _free_slot(size: int) -> _Slot | None:
     """Return a slot of at least ``size`` bytes, which is full from now on; None if all are."""
     with _LOCK:
-        for slot in [each for each in _SLOTS if each.state == _LEFT]:
+        for slot in [each for each in _SLOTS if each.state == _ABANDONED]:
             _drop(slot)
         free = [each for each in _SLOTS if each.state == _FREE]
         found = next((each for each in free if len(each.memory) >= size), None)
@@ -144,7 +147,8 @@ class _NotPlainError(Exception):
 class _BatchPickler(ForkingPickler):
     """Pickles a batch whose tensors are beside it.
 
-    Torch's own way is for whole batches: it moves the memory of a tensor, and views of it that were put beside would be of no memory.
+    A batch with a value that only torch can send goes to torch whole: torch moves the memory of a tensor that it sends, and
+    other tensors of this batch may be views of that memory.
     """
 
     def reducer_override(self, value: Any) -> Any:
@@ -179,7 +183,7 @@ class _LargeValues:
 
 def _with_large_values(value: Any) -> Any:
     """Return a batch, or a part of it, in which lists of large ``bytes`` are marked."""
-    if isinstance(value, dict):
+    if type(value) in (dict, WorkerBatch):
         return {key: _with_large_values(each) for key, each in value.items()}
     if type(value) is not list or not value:
         return value
@@ -206,11 +210,11 @@ def _pickled(batch: dict[Any, Any]) -> list[memoryview]:
 
 def _reduce(batch: WorkerBatch) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return how a batch goes to another process."""
-    plain = dict, (dict(batch),)
+    plain = batch.__reduce__()
     if get_worker_info() is None:
         return plain
     try:
-        parts = _pickled(dict(batch))
+        parts = _pickled(batch)
     except _NotPlainError:
         return plain
     ends, size = [], _ALIGNMENT
@@ -234,7 +238,7 @@ def _reduce(batch: WorkerBatch) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 _RECEIVED: Final[dict[int, mmap.mmap]] = {}
-"""The memory of batches of which a tensor may be alive, by the place of an array over it."""
+"""The memory of batches that may have a live tensor, by its `id`."""
 
 
 def _received(
@@ -270,10 +274,10 @@ def _release(key: int) -> None:
         memory[0] = _FREE
 
 
-def _leave_received() -> None:
-    """Leave the memory of all batches, whose tensors a process that is forked now will have, too."""
+def _abandon_received() -> None:
+    """Mark the slots of all batches as abandoned: the process that is forked now shares their tensors."""
     for memory in list(_RECEIVED.values()):
-        memory[0] = _LEFT
+        memory[0] = _ABANDONED
 
 
 def _tensor(data: Buffer, kind: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
@@ -288,4 +292,4 @@ def _list_of_bytes(values: Sequence[Buffer | None]) -> list[bytes | None]:
 
 ForkingPickler.register(WorkerBatch, _reduce)
 if hasattr(os, "register_at_fork"):  # not on Windows, where no process is forked
-    os.register_at_fork(before=_leave_received, after_in_child=_forget_slots)
+    os.register_at_fork(before=_abandon_received, after_in_child=_forget_slots)

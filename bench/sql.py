@@ -3,7 +3,8 @@
 With ``--lance-spark`` the same queries also run in a session of lance-spark, over its catalog of the same tables.
 The 22 queries of TPC-H (`tpch_tables.py`, ``tpch/``) and 43 over one wide table (`hits.py`, ``hits.sql``) run in one session,
 each over Parquet and over Lance in turns, and must find the same rows.  A ratio is Parquet's median over
-ours: above 1 we are quicker.  Last, queries of one column run beside `pennon.spark.read` of that column.
+ours: above 1 we are quicker.  Last, queries of one column run beside `pennon.spark.read` of that column, over that table and
+over one of more rows: what a query costs before its first row is the same for both, and counts less in the longer one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
@@ -35,7 +37,7 @@ from spark_peers import PEERS
 from spark_side import CONF, QUICK_SOCKETS
 from spark_turns import SparkWorker
 from sql_rows import Answer, difference, is_ordered
-from sql_tables import HITS, Folder, Query, hits_queries, tpch_queries
+from sql_tables import HITS, LONG_HITS, Folder, Query, hits_queries, tpch_queries
 
 import pennon.spark
 
@@ -45,6 +47,8 @@ OURS, PARQUET, READ, LANCE_SPARK = "pennon", "parquet", "read", "lance-spark"
 Work: TypeAlias = Callable[[], Any]
 COLUMNS: Final = ("width", "user_id", "url")
 """The columns of the wide table that are read alone."""
+DATABASE_OF: Final = {"column": HITS, "long": LONG_HITS}
+"""Where the queries of one column read, by the first word of their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,12 @@ class Effort:
     turns: int
     uncounted: int
     column_turns: int
+    long_rows: int
 
 
 LIMIT_SECONDS: Final = 120
 """How long another process may take for a query."""
-QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7), Effort(1, 1_000_000, 5, 2, 21)
+QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7, 300_000), Effort(1, 1_000_000, 5, 2, 21, 3_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class Results:
     scale: float
     rows: int
     turns: int
+    column_turns: int
     sizes: Mapping[str, float]
     measures: Sequence[Measure]
     differences: Mapping[str, str]
@@ -169,14 +175,16 @@ def works_of(spark: SparkSession, query: Query, peer: LanceSpark | None) -> dict
     return works
 
 
-def works_of_column(spark: SparkSession, folder: Folder, column: str) -> dict[str, Work]:
+def works_of_column(
+    spark: SparkSession, folder: Folder, database: str, column: str
+) -> dict[str, Work]:
     """Return how one column is read to its end by a query, and by `pennon.spark.read`."""
-    path = str(folder.lance(HITS, "hits"))
+    path = str(folder.lance(database, "hits"))
 
     def finish(rows: DataFrame) -> None:
         rows.write.format("noop").mode("overwrite").save()
 
-    text = f"SELECT {column} FROM {HITS}.hits"
+    text = f"SELECT {column} FROM {database}.hits"
     return {
         OURS: lambda: finish(pennon.spark.sql(spark, text)),
         READ: lambda: finish(pennon.spark.read(spark, path, [column])),
@@ -216,7 +224,9 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
     scale, rows = options.scale or effort.scale, options.rows or effort.rows
     turns = options.turns or effort.turns
     tpch, hits = chosen(tpch_queries(scale), options.query), chosen(hits_queries(), options.query)
-    alone = [each for each in COLUMNS if is_chosen(f"column {each}", options.query)]
+    pairs = product(DATABASE_OF, COLUMNS)
+    alone = [(group, name) for group, name in pairs if is_chosen(f"{group} {name}", options.query)]
+    groups = dict(alone)
     measures: list[Measure] = []
     differences: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -224,7 +234,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
         folder = Folder(root)
         if tpch:
             folder.make_tpch(spark, scale)
-        if hits or alone:
+        if hits or "column" in groups:
             folder.make_hits(spark, rows)
         peer = start_peer(folder, stack, console) if options.lance_spark else None
         sizes = {f"{database}, {form}": size / 1e6 for form, database, size in folder.sizes()}
@@ -243,13 +253,17 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
             if differs:
                 differences[query.name] = differs
             console.print(line_of(measures[-1]), differs, peer_answer.cannot, markup=False)
-        for column in alone:
-            works = works_of_column(spark, folder, column)
+        if "long" in groups:
+            folder.make_hits(spark, effort.long_rows, LONG_HITS)
+        for group, column in alone:
+            works = works_of_column(spark, folder, DATABASE_OF[group], column)
             seconds, _ = take_turns(spark, works, effort.column_turns, effort.uncounted)
-            measures.append(Measure(f"column {column}", rows, seconds))
+            count = effort.long_rows if group == "long" else rows
+            measures.append(Measure(f"{group} {column}", count, seconds))
             console.print(line_of(measures[-1]))
     machine = f"{describe_machine('pyspark', 'pyarrow')} Load average {os.getloadavg()[2]:.1f}."
-    results = Results(machine, scale, rows, turns, sizes, measures, differences, failed)
+    answers = (measures, differences, failed)
+    results = Results(machine, scale, rows, turns, effort.column_turns, sizes, *answers)
     save_results(results, RESULTS)
     return results
 
@@ -355,17 +369,21 @@ Written by `make bench-sql ARGS="--markdown bench/tables/sql.md"`, all of it fro
 *tpch* are the 22 queries of TPC-H at scale {scale:g}, over tables of the specification's shapes that `bench/tpch_tables.py` makes;
 *hits* are 43 queries of ClickBench's kinds over one table of {rows:,} rows and {columns} columns (`bench/hits.py`). Each query runs by
 `spark.sql` over Parquet (snappy) and by `pennon.spark.sql` over Lance (version 2.1), in one session of two cores, in turns, until its
-last row is an Arrow table here; both find the same rows. *column* reads one column of the wide table to its end, by
-`pennon.spark.sql` and by `pennon.spark.read`. Times are medians of {turns} turns. A ratio is the other's time over that
+last row is an Arrow table here; both find the same rows. Times are medians of {turns} turns. A ratio is the other's time over that
 of `pennon.spark.sql`: **above 1 Pennon is quicker.** lance-spark runs in a process and a Spark of its own, over the same tables,
 and hands over its rows one by one (`collect`).
+
+*column* reads one column of the wide table to its end, by `pennon.spark.sql` and by `pennon.spark.read`; *long* does the same over a
+table of more rows, made the same way. These times are medians of {column_turns} turns.
 
 """
 
 
 def page_of(results: Results) -> str:
     """Return the page."""
-    facts = {key: getattr(results, key) for key in ("machine", "scale", "rows", "turns")}
+    facts = {
+        key: getattr(results, key) for key in ("machine", "scale", "rows", "turns", "column_turns")
+    }
     lines = [PAGE.format(**facts, columns=len(columns()))]
     lines += [*summary(results), ""]
     lines += [
@@ -381,11 +399,13 @@ def page_of(results: Results) -> str:
 def choices() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="scale 0.1, 100,000 rows, few turns")
+    parser.add_argument(
+        "--quick", action="store_true", help="scale 0.1, 100,000 and 300,000 rows, few turns"
+    )
     parser.add_argument("--scale", type=float, help="the scale factor of TPC-H")
     parser.add_argument("--rows", type=int, help="rows of the wide table")
     parser.add_argument("--turns", type=int, help="so many turns of each query")
-    text = "only these: tpch, hits, column, 'tpch 9', 'hits 21', 'column url'"
+    text = "only these: tpch, hits, column, long, 'tpch 9', 'hits 21', 'column url'"
     parser.add_argument("--query", action="append", help=text)
     text = "where tables are made and stay, for further runs of the same sizes"
     parser.add_argument("--folder", type=Path, help=text)

@@ -19,8 +19,8 @@ from tpch_tables import TABLES, make_tables
 
 import pennon.spark
 
-TPCH, HITS = "tpch", "web"
-"""The names of databases, and of catalogs."""
+TPCH, HITS, LONG_HITS = "tpch", "web", "long_web"
+"""The names of databases, and of catalogs; that of `LONG_HITS` has the same table as `HITS`, with more rows."""
 SCRIPTS: Final = Path(__file__).parent / "tpch"
 FILES: Final = 4
 """The number of files of the table of page views."""
@@ -76,11 +76,11 @@ class Folder:
             shutil.rmtree(raw)
         self._name(spark, TPCH, TABLES)
 
-    def make_hits(self, spark: SparkSession, rows: int) -> None:
+    def make_hits(self, spark: SparkSession, rows: int, database: str = HITS) -> None:
         """Write the table of page views, if it is not there, and name it."""
-        if not self.lance(HITS, "hits").exists():
-            self._write(make_hits(spark, rows, FILES), HITS, "hits")
-        self._name(spark, HITS, ["hits"])
+        if not self.lance(database, "hits").exists():
+            self._write(make_hits(spark, rows, FILES), database, "hits")
+        self._name(spark, database, ["hits"])
 
     def sizes(self) -> Iterator[tuple[str, str, int]]:
         """Yield the format, the database and the bytes of all files of its tables."""

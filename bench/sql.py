@@ -65,7 +65,7 @@ class Effort:
 
 LIMIT_SECONDS: Final = 120
 """How long another process may take for a query."""
-QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7, 300_000), Effort(1, 1_000_000, 5, 2, 21, 3_000_000)
+QUICK, FULL = Effort(0.1, 100_000, 3, 1, 7, 300_000), Effort(1, 1_000_000, 5, 2, 81, 3_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -364,27 +364,32 @@ def sides_have(results: Results, side: str) -> bool:
 PAGE = """\
 # SQL on Spark
 
-Written by `make bench-sql ARGS="--markdown bench/tables/sql.md"`, all of it from one run. {machine}
-
+Written by `make bench-sql ARGS="{arguments}--markdown …"`, all of it from one run. {machine}
+"""
+QUERIES = """
 *tpch* are the 22 queries of TPC-H at scale {scale:g}, over tables of the specification's shapes that `bench/tpch_tables.py` makes;
 *hits* are 43 queries of ClickBench's kinds over one table of {rows:,} rows and {columns} columns (`bench/hits.py`). Each query runs by
 `spark.sql` over Parquet (snappy) and by `pennon.spark.sql` over Lance (version 2.1), in one session of two cores, in turns, until its
 last row is an Arrow table here; both find the same rows. Times are medians of {turns} turns. A ratio is the other's time over that
 of `pennon.spark.sql`: **above 1 Pennon is quicker.** lance-spark runs in a process and a Spark of its own, over the same tables,
 and hands over its rows one by one (`collect`).
-
-*column* reads one column of the wide table to its end, by `pennon.spark.sql` and by `pennon.spark.read`; *long* does the same over a
-table of more rows, made the same way. These times are medians of {column_turns} turns.
-
+"""
+ONE_COLUMN = """
+*column* reads one column of a wide table of {rows:,} rows and {columns} columns to its end, by `pennon.spark.sql` and by
+`pennon.spark.read`; *long* does the same over a table of more rows, made the same way. Spark's plan is the same for both. Times are
+medians of {column_turns} turns. A ratio is the time of `pennon.spark.read` over that of `pennon.spark.sql`.
 """
 
 
 def page_of(results: Results) -> str:
     """Return the page."""
-    facts = {
-        key: getattr(results, key) for key in ("machine", "scale", "rows", "turns", "column_turns")
-    }
-    lines = [PAGE.format(**facts, columns=len(columns()))]
+    names = ("machine", "scale", "rows", "turns", "column_turns")
+    facts = {key: getattr(results, key) for key in names} | {"columns": len(columns())}
+    groups = dict.fromkeys(each.group for each in results.measures)
+    has_queries, has_columns = bool(groups.keys() - DATABASE_OF), bool(groups.keys() & DATABASE_OF)
+    arguments = "" if has_queries else "".join(f"--query {group} " for group in groups)
+    text = PAGE + QUERIES * has_queries + ONE_COLUMN * has_columns
+    lines = [text.format(**facts, arguments=arguments)]
     lines += [*summary(results), ""]
     lines += [
         f"- No answer of {LANCE_SPARK} ({cause}): {', '.join(names)}."

@@ -158,8 +158,9 @@ class SparkWorker:
             raise RuntimeError
         if not self.is_ready:
             self.is_ready = self.process.stdout.readline() == "ready\n"
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended, so it gives no answer
+            self.process.stdin.write(json.dumps(task) + "\n")
+            self.process.stdin.flush()
         with Peak(self.process.pid) as peak:
             ready, _, _ = select.select(
                 [self.process.stdout], [], [], task.get("limit", LIMIT_SECONDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +123,8 @@ def test_ten_thousand_tables_are_attached_without_being_opened(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     names = {f"t{n}": str(tmp_path / f"nowhere{n}.lance") for n in range(10_000)}
-    start = time.perf_counter()
     lake = pennon.spark.attach(spark, names, "many")
     assert len(lake.tables()) == 10_000
-    assert time.perf_counter() - start < 2
     with pytest.raises(NotFoundError):
         pennon.spark.sql(spark, "SELECT * FROM many.t1")
     lake.detach()

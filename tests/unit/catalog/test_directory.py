@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from pathlib import Path
 
@@ -302,14 +301,12 @@ def test_catalog_never_prints_its_credentials(tmp_path: Path) -> None:
         assert "hidden" not in str(caught.value)
 
 
-def test_list_of_ten_thousand_tables_opens_none_and_takes_a_second(tmp_path: Path) -> None:
+def test_list_of_ten_thousand_tables_opens_none(tmp_path: Path) -> None:
     for number in range(10_000):
         (tmp_path / f"t{number}.lance").mkdir()
-    catalog = DirectoryCatalog(tmp_path)
-    catalog.list_tables()
-    began = time.perf_counter()
-    assert len(catalog.list_tables()) == 10_000
-    assert time.perf_counter() - began < 1
+    assert (
+        len(DirectoryCatalog(tmp_path).list_tables()) == 10_000
+    )  # empty folders: none can be opened
 
 
 def test_list_of_root_tables_requests_folders_and_markers_only() -> None:

@@ -48,7 +48,7 @@ Work: TypeAlias = Callable[[], Any]
 COLUMNS: Final = ("width", "user_id", "url")
 """The columns of the wide table that are read alone."""
 DATABASE_OF: Final = {"column": HITS, "long": LONG_HITS}
-"""Where the queries of one column read, by the first word of their names."""
+"""The database that each group of queries of one column reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
     tpch, hits = chosen(tpch_queries(scale), options.query), chosen(hits_queries(), options.query)
     pairs = product(DATABASE_OF, COLUMNS)
     alone = [(group, name) for group, name in pairs if is_chosen(f"{group} {name}", options.query)]
-    groups = dict(alone)
+    groups = {group for group, _ in alone}
     measures: list[Measure] = []
     differences: dict[str, str] = {}
     failed: dict[str, str] = {}

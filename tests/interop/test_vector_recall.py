@@ -23,6 +23,8 @@ INDEXED = 15_000
 RUNS = 2
 """pylance takes no seed: so many of its indices are made, and their mean is compared with."""
 LESS = 0.02
+LESS_OF_ROTATED = 0.04
+"""pylance turns vectors by a random matrix for IVF_RQ: the recall of eight of its indices was between 0.705 and 0.745."""
 STAGES = ("new", "appended", "optimized")
 
 
@@ -47,8 +49,9 @@ def test_vector_index_recall_on_real_texts_equals_pylance(
     theirs = {name: sum(each[name] for each in others) / RUNS for name in STAGES}
     print(kind, metric, {name: (round(mine[name], 3), round(theirs[name], 3)) for name in STAGES})
     assert not any(math.isnan(each) for each in mine.values()), mine
+    less = LESS_OF_ROTATED if kind == "IVF_RQ" else LESS
     for name in STAGES:  # that of another number of partitions is no number, and not less
-        assert not mine[name] < theirs[name] - LESS, (name, mine, theirs)
+        assert not mine[name] < theirs[name] - less, (name, mine, theirs)
     # pylance spoils IVF_PQ as it adds rows, so that no loss may hide behind its own
     assert mine["optimized"] >= mine["new"] - 2 * LESS, mine
 

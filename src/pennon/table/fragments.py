@@ -33,14 +33,17 @@ class Fragments(Sequence[Fragment]):
 
     __slots__ = ("_body", "_made", "_numbers", "_runs", "_tuples", "_wrong")
 
-    def __init__(self, body: bytes) -> None:
-        """Take a manifest message, whole or with nothing but fragments; FormatError if it is none."""
+    def __init__(self, body: bytes | memoryview) -> None:
+        """Take a manifest message, whole or with nothing but fragments; FormatError if it is none.
+
+        Its bytes are kept, and must stay what they are.
+        """
         try:
             found = find_fragments(body, MAX_FRAGMENT_ID, MAX_ROWS)
         except ValueError as error:
             raise FormatError(str(error)) from None
         self._numbers, self._runs, self._wrong = found
-        self._body = body
+        self._body = memoryview(body)
         self._made: dict[int, Fragment] = {}
         self._tuples: Tuples = {}
 
@@ -116,7 +119,15 @@ class Fragments(Sequence[Fragment]):
 
     def wire(self) -> bytes:
         """Return the fragments as they stand in a manifest message."""
-        return b"".join([self._body[start:end] for start, end in self._runs])
+        return b"".join(self.wire_parts())
+
+    def wire_parts(self) -> list[memoryview]:
+        """Return the parts of a manifest message that hold the fragments; nothing is copied."""
+        return [self._body[start:end] for start, end in self._runs]
+
+    def read_from(self) -> memoryview:
+        """Return the bytes that the message is a part of: those of a whole file, if it was read from one."""
+        return memoryview(self._body.obj)
 
     def rest(self) -> bytes:
         """Return the manifest message without its fragments."""
@@ -155,7 +166,7 @@ class Fragments(Sequence[Fragment]):
 
     def _make(self, number: int) -> Fragment:
         record: list[int] = self._numbers[number].tolist()
-        data = self._body[record[_START] : record[_END]]
+        data = bytes(self._body[record[_START] : record[_END]])
         has_unknown = bool(record[_FLAGS] & _HAS_UNKNOWN)
         return parse_one_of_many(data, self._tuples, may_hold_unknown=has_unknown)
 
@@ -166,7 +177,7 @@ class Fragments(Sequence[Fragment]):
     def __add__(self, others: Iterable[Fragment]) -> Fragments:
         """Return these fragments, then others."""
         new = serialize_fragments(others)
-        body = b"".join([self.wire(), new])
+        body = b"".join([*self.wire_parts(), new])
         is_one_run = len(self._runs) == 1
         more = self._followed_by(Fragments(new), body) if is_one_run else Fragments(body)
         more._made.update(self._made)
@@ -177,11 +188,12 @@ class Fragments(Sequence[Fragment]):
         (start, end), size = self._runs[0], len(self)
         made = object.__new__(Fragments)
         made._numbers = np.concatenate([self._numbers, others._numbers])
-        made._numbers[:size, _PLACES] -= start
+        if start:
+            made._numbers[:size, _PLACES] -= start
         made._numbers[size:, _PLACES] += end - start
         made._runs = [(0, len(body))]
         made._wrong = self._wrong if self._wrong >= 0 or others._wrong < 0 else size + others._wrong
-        made._body, made._made, made._tuples = body, {}, {}
+        made._body, made._made, made._tuples = memoryview(body), {}, {}
         return made
 
     def __eq__(self, other: object) -> bool:

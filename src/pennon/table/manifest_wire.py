@@ -43,6 +43,10 @@ _MAGIC = b"LANC"
 _FILE_VERSION = (0, 2)
 _NANOSECONDS = 1_000_000_000
 _LAST_SECOND = 253_402_300_799  # 9999-12-31T23:59:59Z
+_SMALL, _MOST_BESIDE = 1 << 16, 0.25
+"""A manifest keeps the bytes of its file if they are so few, or if what lies beside its message is at most that part of the
+message; else it keeps the message alone.
+"""
 
 
 def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
@@ -51,7 +55,7 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
     Raises FormatError if the bytes are damaged, UnsupportedError if the table needs a feature that
     Pennon cannot read.
     """
-    view = memoryview(data)
+    view = memoryview(data).cast("B")
     fragments, proto, position = _parse_message(view)
     return Manifest(
         schema=parse_fields(proto.fields, proto.schema_metadata),
@@ -84,7 +88,7 @@ def summarize_manifest_file(data: pa.Buffer | bytes) -> Summary:
     A table of thousands of versions and fragments has millions of entries in all its manifests, so
     no object is made for any of them.
     """
-    fragments, proto, _ = _parse_message(memoryview(data))
+    fragments, proto, _ = _parse_message(memoryview(data).cast("B"))
     counts_are_known = proto.HasField("writer_version")
     files, size_bytes = fragments.total_files()
     rows, deleted = fragments.total_rows()
@@ -113,7 +117,9 @@ def _parse_message(view: memoryview) -> tuple[Fragments, table_pb2.Manifest, int
     if position + _LENGTH.size + len(body) + _FOOTER.size != len(view):
         message = f"{len(body)} bytes of manifest do not end at the footer"
         raise FormatError(message)
-    fragments = Fragments(body)
+    beside = len(view) - len(body)
+    keeps_file = len(view) <= _SMALL or beside <= _MOST_BESIDE * len(body)
+    fragments = Fragments(body if keeps_file else bytes(body))
     proto = parse_message(table_pb2.Manifest, fragments.rest())
     check_readable(proto.reader_feature_flags)
     return fragments, proto, position
@@ -124,11 +130,11 @@ def parse_messages(data: pa.Buffer | bytes) -> tuple[table_pb2.Manifest, table_p
 
     Raises FormatError, and UnsupportedError for a table with features that Pennon does not know.
     """
-    view = memoryview(data)
+    view = memoryview(data).cast("B")
     _, rest, position = _parse_message(view)
     body = _section(view, position, len(view) - _FOOTER.size)
     section = parse_message(table_pb2.IndexSection, _indices(rest, view, position))
-    return parse_message(table_pb2.Manifest, body), section
+    return parse_message(table_pb2.Manifest, bytes(body)), section
 
 
 def serialize_manifest_file(manifest: Manifest) -> bytes:
@@ -142,10 +148,11 @@ def serialize_manifest_file(manifest: Manifest) -> bytes:
         proto.inline_transaction = sum(map(len, parts))
         parts += [_LENGTH.pack(len(manifest.transaction)), manifest.transaction]
     position = sum(map(len, parts))
-    messages = [serialize_message(fields), Fragments.of(manifest.fragments).wire()]
-    body = b"".join([*messages, serialize_message(proto)])
+    fragments = Fragments.of(manifest.fragments).wire_parts()
+    body: list[bytes | memoryview] = [serialize_message(fields), *fragments]
+    body.append(serialize_message(proto))
     footer = _FOOTER.pack(position, *_FILE_VERSION, _MAGIC)
-    return b"".join([*parts, _LENGTH.pack(len(body)), body, footer])
+    return b"".join([*parts, _LENGTH.pack(sum(map(len, body))), *body, footer])
 
 
 def _checked(fragments: Fragments, proto: table_pb2.Manifest) -> Sequence[Fragment]:
@@ -208,7 +215,7 @@ def _serialize_optional(manifest: Manifest, proto: table_pb2.Manifest) -> None:
         )
 
 
-def _section(view: memoryview, position: int, end: int) -> bytes:
+def _section(view: memoryview, position: int, end: int) -> memoryview:
     """Return the length-prefixed bytes at ``position``, which must end at or before ``end``."""
     if position + _LENGTH.size > end:
         message = f"a section at {position} starts after its end, {end}"
@@ -218,22 +225,22 @@ def _section(view: memoryview, position: int, end: int) -> bytes:
     if start + size_bytes > end:
         message = f"a section of {size_bytes} bytes at {position} ends after {end}"
         raise FormatError(message)
-    return bytes(view[start : start + size_bytes])
+    return view[start : start + size_bytes]
 
 
 def _indices(proto: table_pb2.Manifest, view: memoryview, end: int) -> bytes:
     if not proto.HasField("index_section"):
         return b""
-    section = _section(view, proto.index_section, end)
+    section = bytes(_section(view, proto.index_section, end))
     parse_message(table_pb2.IndexSection, section)
     return section
 
 
 def _transaction(proto: table_pb2.Manifest, view: memoryview, end: int) -> bytes | None:
     if proto.HasField("inline_transaction"):
-        return _section(view, proto.inline_transaction, end)
+        return bytes(_section(view, proto.inline_transaction, end))
     if proto.HasField("transaction_section"):
-        return _section(view, proto.transaction_section, end)
+        return bytes(_section(view, proto.transaction_section, end))
     return None
 
 

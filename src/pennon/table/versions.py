@@ -34,6 +34,7 @@ from pennon.errors import (
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.table.field_ids import with_distinct_ids
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Manifest, Summary
 from pennon.table.manifest_wire import parse_manifest_file, summarize_manifest_file
 from pennon.table.naming import (
@@ -84,7 +85,7 @@ class ManifestLocation:
 
 
 _KNOWN: Final[WeakValueDictionary[Hashable, Manifest]] = WeakValueDictionary()
-"""Manifests that somebody holds, by where they lie and the tag of their bytes."""
+"""Manifests that somebody holds, by the place that they were read at, and the tag of their bytes if there is one."""
 
 
 def latest_location(store: Reads, *, is_likely_new: bool = False) -> ManifestLocation:
@@ -232,22 +233,33 @@ def read_newest_if_any(store: Reads, *, is_likely_new: bool = False) -> Manifest
         return None
 
 
-def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
+def read_manifest_at(store: Reads, location: ManifestLocation) -> Manifest:
     """Read the manifest at a known place, in one request; ids that stand twice are told apart.
 
-    If somebody holds it, and its tag says that it has the same bytes as then, it is not read again.
+    One that somebody holds is not parsed again if its bytes are the same as then, and not even read if its tag says so.
     """
     if location.tag is None:
-        return with_distinct_ids(_read_at(store, location, parse_manifest_file))
-    key = store.identity(location.path, location.size_bytes), location.tag
-    found = _KNOWN.get(key)
-    if found is None:
-        found = with_distinct_ids(_read_at(store, location, parse_manifest_file))
-        _KNOWN[key] = found
+        key: Hashable = store.uri, location.path
+    else:
+        key = store.identity(location.path, location.size_bytes), location.tag
+    held = _KNOWN.get(key)
+    if held is not None and location.tag is not None:
+        return held
+    found = _read_at(store, location, lambda data: _parse_unless_held(data, held))
+    if found is not held:
+        found = _KNOWN[key] = with_distinct_ids(found)
     return found
 
 
-def read_next(store: Opens, location: ManifestLocation) -> tuple[ManifestLocation, Manifest] | None:
+def _parse_unless_held(data: pa.Buffer, held: Manifest | None) -> Manifest:
+    """Return what a manifest file says: the manifest that is held already, if it was read from the same bytes."""
+    if held is None or not isinstance(held.fragments, Fragments):
+        return parse_manifest_file(data)
+    is_same = data.equals(pa.py_buffer(held.fragments.read_from()))
+    return held if is_same else parse_manifest_file(data)
+
+
+def read_next(store: Reads, location: ManifestLocation) -> tuple[ManifestLocation, Manifest] | None:
     """Return the version after one that was the newest a moment ago; None if it still is."""
     version = DatasetVersion(location.version + 1)
     path = location.naming.manifest_path(version)
@@ -258,7 +270,7 @@ def read_next(store: Opens, location: ManifestLocation) -> tuple[ManifestLocatio
         return None
 
 
-def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:
+def _read_at(store: Reads, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:
     data = _read_manifest_file(store, location)
     try:
         parsed = parse(data)
@@ -268,7 +280,7 @@ def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffe
     return parsed
 
 
-def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
+def _read_manifest_file(store: Reads, location: ManifestLocation) -> pa.Buffer:
     """Return the bytes of a manifest, in one request.
 
     An old name that was listed a moment ago and is gone was taken away by a migration, or by a clean-up.
@@ -283,9 +295,11 @@ def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
         raise
 
 
-def _read_named(store: Opens, location: ManifestLocation) -> pa.Buffer:
-    if location.size_bytes is None:
-        return store.read_whole(location.path)
+def _read_named(store: Reads, location: ManifestLocation) -> pa.Buffer:
+    if location.size_bytes is None or store.limits is None:
+        return store.read_whole(
+            location.path
+        )  # the manifest keeps these bytes; a map of a file is not to be kept
     reader = store.open(location.path, location.size_bytes)
     (data,) = reader.read([ByteRange(0, reader.size_bytes)])
     return data

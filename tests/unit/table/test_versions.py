@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -131,3 +133,28 @@ def test_version_history_equals_pylance(tmp_path: Path) -> None:
     told: list[Any] = [v["timestamp"] for v in theirs]
     moved = [abs(mine - other) for mine, other in zip(stamps, told, strict=True)]
     assert max(moved) <= timedelta(microseconds=1)
+
+
+def test_manifest_that_is_held_is_parsed_once_and_a_table_made_anew_at_its_path_is_another(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t"
+    store = open_store(path)
+    create_table(store, clock=Clock(now_ns=lambda: at(1)))
+    held = read_manifest(store)
+    assert read_manifest(open_store(path)) is held
+    (file,) = (path / "_versions").glob("*.manifest")
+    before, status = file.read_bytes(), file.stat()
+    shutil.rmtree(path)
+    create_table(store, clock=Clock(now_ns=lambda: at(2)))
+    after = file.read_bytes()
+    assert len(after) == len(before)
+    file.write_bytes(before)
+    assert read_manifest(store) is held
+    file.write_bytes(
+        after
+    )  # as within one tick of the file system's clock: same inode, size and times
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    found = read_manifest(store)
+    assert (held.timestamp, found.timestamp) == tuple(START + timedelta(hours=n) for n in (1, 2))
+    assert read_manifest(store) is found

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 
 def find_fragments(
-    data: npt.NDArray[np.uint8] | bytes, most_id: int, most_rows: int
+    data: npt.NDArray[np.uint8] | bytes | memoryview, most_id: int, most_rows: int
 ) -> tuple[Int64Array, list[tuple[int, int]], int]:
     """Return a row of 10 numbers for each fragment of a ``Manifest`` message, and where they lie.
 

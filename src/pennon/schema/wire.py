@@ -149,18 +149,21 @@ def serialize_schema(schema: Schema) -> file_pb2.Schema:
 
 def _messages(f: Field, parent_id: int) -> Iterator[file_pb2.Field]:
     """Yield the message of a field, then those of the fields below it."""
-    yield file_pb2.Field(
+    logical = f.logical_type
+    message = file_pb2.Field(
         name=f.name,
         id=f.id,
         parent_id=parent_id,
-        logical_type=f.logical_type,
+        logical_type=logical,
         nullable=f.nullable,
-        metadata=dict(f.metadata),
-        encoding=_encoding(f.logical_type),
-        extension_name=f.metadata.get(EXTENSION_NAME, b"").decode(errors="replace"),
-        unenforced_primary_key=is_primary_key(f),
-        dictionary=_dictionary(f.logical_type),
+        encoding=_encoding(logical),
+        dictionary=_dictionary(logical),
     )
+    if f.metadata:  # few fields have any, and tables have thousands of fields
+        message.metadata.update(f.metadata)
+        message.extension_name = f.metadata.get(EXTENSION_NAME, b"").decode(errors="replace")
+        message.unenforced_primary_key = is_primary_key(f)
+    yield message
     for child in f.children:
         yield from _messages(child, f.id)
 

@@ -1,4 +1,4 @@
-"""Comparisons of floating-point numbers, in total order, and membership: whichever side is one value for all rows."""
+"""Comparisons of floating-point numbers, in total order, membership and remainders: whichever side is one value for all rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from itertools import product
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -73,3 +74,30 @@ def _of_kind(numbers: list[int | None], kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         return pa.array(numbers, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     return pa.array(numbers, pa.int64()).cast(kind)
+
+
+@pytest.mark.parametrize(
+    "name", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
+def test_remainder_of_one_divisor_has_the_sign_of_the_dividend_at_all_bounds(name: str) -> None:
+    kind = pa.type_for_alias(name)
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    numbers = [0, 1, 6, 7, 8, bounds.max, bounds.max - 1, bounds.min, bounds.min + 1, None]
+    if bounds.min < 0:
+        numbers += [-1, -6, -7, -8]
+    values = pa.array([*numbers, *numbers], kind)[len(numbers) - 2 :]
+    divisors = {1, 7, 100, bounds.max, bounds.min, *([-1, -7] if bounds.min < 0 else [])} - {0}
+    for divisor in divisors:
+        found = OPERATORS["%"](values, pa.scalar(divisor, kind))
+        assert found.type == kind
+        assert found.to_pylist() == [
+            None if each is None else (abs(each) % abs(divisor)) * (-1 if each < 0 else 1)
+            for each in values.to_pylist()
+        ]
+
+
+def test_remainder_of_a_division_by_zero_or_null_raises_or_is_null() -> None:
+    values = pa.array([1, 2], pa.int32())
+    with pytest.raises(pa.ArrowInvalid, match="divide by zero"):
+        OPERATORS["%"](values, pa.scalar(0, pa.int32()))
+    assert OPERATORS["%"](values, pa.scalar(None, pa.int32())).null_count == 2

@@ -209,10 +209,8 @@ def _remainder_of_one(values: pa.Array, divisor: pa.Scalar) -> pa.Array | None:
     """
     kind = np.dtype(values.type.to_pandas_dtype())
     size = abs(divisor.as_py() or 0)
-    if not 0 < size <= np.iinfo(kind).max:
-        return (
-            None  # NULL, 0, or the least number of the type, whose negative the type does not have
-        )
+    if not 0 < size <= np.iinfo(kind).max:  # the type's least number has no negative
+        return None
     buffers = [None, values.buffers()[1]]
     numbers = pa.Array.from_buffers(values.type, len(values), buffers, 0, values.offset).to_numpy()
     found = numbers // kind.type(size)  # rounds down

@@ -297,9 +297,8 @@ def _read_manifest_file(store: Reads, location: ManifestLocation) -> pa.Buffer:
 
 def _read_named(store: Reads, location: ManifestLocation) -> pa.Buffer:
     if location.size_bytes is None or store.limits is None:
-        return store.read_whole(
-            location.path
-        )  # the manifest keeps these bytes; a map of a file is not to be kept
+        # The manifest keeps these bytes; it must not keep the map of a file.
+        return store.read_whole(location.path)
     reader = store.open(location.path, location.size_bytes)
     (data,) = reader.read([ByteRange(0, reader.size_bytes)])
     return data

@@ -88,7 +88,6 @@ def test_external_commit_steps_in_order(naming: Naming) -> None:
     assert recorder.verbs == [
         "get_latest",  # nothing is half done
         "list",
-        "open final",
         "read final",
         "put",  # the transaction
         "read final",  # nobody made it without the manifest store

@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError, CommitError, LanceError, MatchError
 from pennon.io import open_store
+from pennon.ops.compact.levels import compact_level
 from pennon.ops.write import WriteMode
 from pennon.spark.pyspark_classes import check_release, ds
 from pennon.spark.run_tasks import message_of
@@ -146,8 +147,6 @@ class LanceStreamWriter(ds.DataSourceStreamArrowWriter):
         plan = replace(self._plan, app=AppVersion(app, batchId))
         self._commit(plan, fragments)
         if self._options.compacts:
-            from pennon.ops.compact.levels import compact_level
-
             rows = sum(each.physical_rows or 0 for each in fragments)
             with suppress(CommitError):  # another was faster; a later batch compacts these, too
                 compact_level(plan.write.task.store, batchId, rows)

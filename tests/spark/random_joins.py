@@ -43,7 +43,9 @@ def table_of(name: str) -> pa.Table:
                 values(lambda: Decimal(pick.randrange(90000)) / 100), pa.decimal128(10, 2)
             ),
             "x": pa.array(
-                values(lambda: pick.choice([0.0, -0.0, float("nan"), pick.randrange(900) / 2]))
+                values(
+                    lambda: pick.choice([0.0, -0.0, float("nan")] + 17 * [pick.randrange(900) / 2])
+                )
             ),
             f"{name}_only": pa.array(values(lambda: pick.randrange(900)), pa.int64()),
         }

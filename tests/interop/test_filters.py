@@ -89,7 +89,7 @@ def test_filter_in_every_method_selects_the_same_rows(tmp_path: Path, text: str)
     assert sum(parts) == kept.num_rows
     renamed = dataset.to_table(columns={"i32": "s", "n": "i64"}, filter=text)
     assert renamed["i32"].to_pylist() == kept["s"].to_pylist()
-    assert f"Filter: {text}" in dataset.scanner(filter=text).explain_plan()
+    assert f"full_filter={text}" in dataset.scanner(filter=text).explain_plan()
 
 
 COLUMNS = """

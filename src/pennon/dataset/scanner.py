@@ -252,8 +252,7 @@ class LanceScanner(ArrowScanner):
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> print(ds.scanner(filter="id > 1").explain_plan())
-        Filter: id > 1
-          Scan: uri=memory://..., columns=[id], fragments=1 of 1, rows=3 of 3
+        LanceRead: uri=memory://..., projection=[id], fragments=1 of 1, rows=3 of 3, full_filter=id > 1
         """
         return self._scan.explain(self._ds.uri, verbose=verbose)
 
@@ -265,8 +264,7 @@ class LanceScanner(ArrowScanner):
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> print(ds.scanner(filter="id > 1").analyze_plan())
         Scanned: rows=2, elapsed=...ms
-        Filter: id > 1, metrics=[rows_kept=2]
-          Scan: uri=memory://..., columns=[id], ..., metrics=[files=1, pages=1, ...]
+        LanceRead: uri=memory://..., full_filter=id > 1, metrics=[output_rows=2, ..., rows_scanned=3]
         """
         return self._scan.analyze(self._ds.uri, counts=count_rows)
 

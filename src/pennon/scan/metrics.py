@@ -37,10 +37,11 @@ class Meter:
     ``rounds`` are reads that asked for at least one byte, ``requests`` what a store gets for them:
     ranges that lie close are one request (a local file has none; what an object store would get is
     counted).  ``asked_bytes`` are those of the ranges, ``read_bytes`` those of the requests.
-    ``rows_kept`` are the rows that passed a condition.  ``remembers``: parts of indices that are known are not read
-    again; else all are, so that what is counted is what a search costs.  ``index_rounds`` and ``index_bytes`` are
-    those of the files of indices, which are among the others; ``index_rows`` are the rows that indices left of a
-    filter's, ``compared`` those that a search in text scored, and that may be found.
+    ``rows_tested`` are the rows for which a condition was evaluated, ``rows_kept`` those that passed.
+    ``remembers``: parts of indices that are known are not read again; else all are, so that what is counted is what
+    a search costs.  ``index_rounds`` and ``index_bytes`` are those of the files of indices, which are among the
+    others; ``index_rows`` are the rows that indices left of a filter's, ``compared`` those that a search in text
+    scored, and that may be found.
     """
 
     limits: FetchLimits | None = None
@@ -49,6 +50,7 @@ class Meter:
     requests: int = 0
     asked_bytes: int = 0
     read_bytes: int = 0
+    rows_tested: int = 0
     rows_kept: int = 0
     indices_loaded: int = 0
     parts_loaded: int = 0
@@ -120,10 +122,11 @@ class Meter:
         with self._lock:
             self.compared += rows
 
-    def keep(self, rows: int) -> None:
-        """Count rows that passed."""
+    def test(self, rows: int, kept: int) -> None:
+        """Count rows that a condition was evaluated for, and those that passed."""
         with self._lock:
-            self.rows_kept += rows
+            self.rows_tested += rows
+            self.rows_kept += kept
 
     @property
     def files(self) -> int:

@@ -158,7 +158,7 @@ def test_plan_of_an_answer_has_the_steps_of_its_source_below_its_own(
     given: dict[str, Any] = {"limit": 2, "orderings": (ColumnOrdering("id", ascending=False),)}
     found = answer(table, ("id",), "likeness > 0", **given)
     lines = [
-        "Read: uri=t, columns=[part, id, likeness]",
+        "Read: uri=t, projection=[part, id, likeness]",
         "  Limit: limit=2, offset=0",
         "    Sort: id DESC NULLS LAST",
         "      Filter: likeness > 0",

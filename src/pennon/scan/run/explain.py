@@ -4,10 +4,9 @@ The lines stand as the rows flow: from the bottom up, each line below what it fe
 
     Limit: limit=10
       Sort: price DESC NULLS LAST
-        Read: columns=[name], just the rows that are kept
-          Filter: price > 3
-            Scan: uri=table.lance, columns=[price], fragments=2 of 2, rows=40 of 1000
-              ScalarIndexQuery: query=[price > 3]@price_idx(BTree)
+        Read: projection=[name], just the rows that are kept
+          LanceRead: uri=table.lance, projection=[price], fragments=2 of 2, rows=40 of 1000, full_filter=price > 3
+            ScalarIndexQuery: query=[price > 3]@price_idx(BTree)
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from pennon.scan.read.tasks import live_row_counts
 from pennon.scan.run.filter_unit import plan_fields
 from pennon.scan.run.plan_steps import (
     Compute,
-    Filter,
     Limit,
     Plan,
     QueryScalarIndices,
@@ -101,12 +99,9 @@ def _steps(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[Plan
         yield Plan(Sort(query.orderings))
     if query.computed is not None:
         yield Plan(Compute(tuple(query.computed.expressions)))
-    if query.condition is not None:
-        if fields.rest:
-            read = metrics(found.behind) if found else ""
-            yield Plan(ReadKept(_names(fields.rest), _how(fields)), metrics=read)
-        kept = f", metrics=[rows_kept={found.before.rows_kept}]" if found else ""
-        yield Plan(Filter(query.condition.predicate), metrics=kept)
+    if query.condition is not None and fields.rest:
+        read = metrics(found.behind) if found else ""
+        yield Plan(ReadKept(_names(fields.rest), _how(fields)), metrics=read)
     yield _scan(uri, query, fields, found)
     lookup = lookup_of(query)
     if lookup is not None:
@@ -125,11 +120,15 @@ def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None
         len(snapshot.manifest.fragments),
         scan.rows,
         sum(live_row_counts(snapshot)),
+        None if query.condition is None else query.condition.predicate,
     )
     if found is None:
         return Plan(step)
-    is_behind = query.condition is None and query.computed is not None
-    return Plan(step, metrics=metrics(found.behind if is_behind else found.before))
+    if query.condition is not None:
+        before = found.before
+        return Plan(step, metrics=_scan_metrics(before, before.rows_kept, before.rows_tested))
+    meter = found.before if query.computed is None else found.behind
+    return Plan(step, metrics=_scan_metrics(meter, scan.rows, scan.rows))
 
 
 def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
@@ -174,7 +173,18 @@ def index_metrics(meter: Meter) -> str:
 
 def metrics(meter: Meter) -> str:
     """Return what was read."""
+    return f", metrics=[{_read(meter)}]"
+
+
+def _scan_metrics(meter: Meter, output_rows: int, rows_scanned: int) -> str:
+    """Return what a scan read: ``output_rows`` passed, of ``rows_scanned``."""
+    rows = f"output_rows={output_rows}, {_read(meter)}, rows_scanned={rows_scanned}"
+    return f", metrics=[{rows}]"
+
+
+def _read(meter: Meter) -> str:
+    """Return what was read, in the words and the order of pylance's plans."""
     return (
-        f", metrics=[files={meter.files}, pages={meter.pages}, rounds={meter.rounds}, "
-        f"requests={meter.requests}, bytes_asked={meter.asked_bytes}, bytes_read={meter.read_bytes}]"
+        f"files={meter.files}, pages={meter.pages}, bytes_asked={meter.asked_bytes}, "
+        f"bytes_read={meter.read_bytes}, iops={meter.rounds}, requests={meter.requests}"
     )

@@ -236,24 +236,24 @@ class UnitFilter:
         if self._query.condition is None:
             return unit.rows
         if self._passes(unit.task):
-            return self._counted(unit.rows)
+            return self._counted(unit, unit.rows)
         given = self._scan.tasks[unit.task].chosen
         if given is not None:
-            return self._counted(len(self._test_chosen(unit, given).physical))
+            return self._counted(unit, len(self._test_chosen(unit, given).physical))
         unit = self._narrowed(unit)
         if not unit.rows:
             return 0
         fields, wanted = self._find(unit)
         early = read_live(fields.early, wanted)
         condition, columns = self._inputs(unit, fields.plan, wanted.physical, early)
-        return self._counted(condition.mask(columns, unit.rows).true_count)
+        return self._counted(unit, condition.mask(columns, unit.rows).true_count)
 
     def test(self, unit: Unit) -> Kept | None:
         """Return the rows of a unit that pass, no more than are enough; None: bounds leave no row."""
         given = self._scan.tasks[unit.task].chosen
         if given is not None:
             kept = self._test_chosen(unit, given)
-            self._counted(len(kept.physical))
+            self._counted(unit, len(kept.physical))
             return kept
         unit = self._narrowed(unit)
         if not unit.rows:
@@ -270,7 +270,7 @@ class UnitFilter:
         early = [
             chosen.pick(chunks) if n in fields.plan.kept else [] for n, chunks in enumerate(early)
         ]
-        self._counted(len(chosen.numbers))
+        self._counted(unit, len(chosen.numbers))
         return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
 
     def _test_chosen(self, unit: Unit, chosen: ChosenRows) -> Kept:
@@ -284,11 +284,11 @@ class UnitFilter:
         early = [passing.pick(chunks) for chunks in early]
         return Kept(unit, fields, physical[passing.numbers], early)
 
-    def _counted(self, rows: int) -> int:
+    def _counted(self, unit: Unit, kept: int) -> int:
         tested = self._query.tested
         if tested is not None and tested.meter is not None:
-            tested.meter.keep(rows)
-        return rows
+            tested.meter.test(unit.rows, kept)
+        return kept
 
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""

@@ -2,9 +2,8 @@
 
 ::
 
-    Plan(Limit(10, None), (                    Limit: limit=10
-        Plan(Filter("price > 3"), (              Filter: price > 3
-            Plan(ScanPages("t.lance", ...)),)),))      Scan: uri=t.lance, columns=[price], fragments=2 of 2, rows=40 of 1000
+    Plan(Limit(10, None), (              Limit: limit=10
+        Plan(ScanPages("t.lance", …)),))   LanceRead: uri=t.lance, projection=[price], fragments=2 of 2, rows=40 of 1000
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class ReadKept:
     how: str
 
     def __str__(self) -> str:
-        return f"Read: columns=[{', '.join(self.columns)}], {self.how}"
+        return f"Read: projection=[{', '.join(self.columns)}], {self.how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +150,15 @@ class ReadFound:
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"Read: uri={self.uri}, columns=[{', '.join(self.columns)}]"
+        return f"Read: uri={self.uri}, projection=[{', '.join(self.columns)}]"
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPages:
-    """Columns are read from pages, of ``fragments`` out of all, and of ``rows`` out of all."""
+    """Columns are read from pages, of ``fragments`` out of all, and of ``rows`` out of all; rows must pass ``condition``.
+
+    The words are those of pylance's plans.
+    """
 
     uri: str
     columns: tuple[str, ...]
@@ -164,9 +166,11 @@ class ScanPages:
     all_fragments: int
     rows: int
     all_rows: int
+    condition: Predicate | None = None
 
     def __str__(self) -> str:
+        tested = "" if self.condition is None else f", full_filter={self.condition}"
         return (
-            f"Scan: uri={self.uri}, columns=[{', '.join(self.columns)}], "
-            f"fragments={self.fragments} of {self.all_fragments}, rows={self.rows} of {self.all_rows}"
+            f"LanceRead: uri={self.uri}, projection=[{', '.join(self.columns)}], fragments={self.fragments} of "
+            f"{self.all_fragments}, rows={self.rows} of {self.all_rows}{tested}"
         )

@@ -167,16 +167,18 @@ def test_filter_plan_text(table: LanceDataset) -> None:
     scanner = table.scanner(columns=["wide"], filter="few < 2 AND n >= 20000", limit=5)
     text = scanner.explain_plan(verbose=True)
     assert "Limit: limit=5" in text
-    assert "Read: columns=[wide]" in text
-    assert "Filter: few < 2 AND n >= 20000" in text
-    assert "columns=[n, few], fragments=3 of 3, rows=60000 of 60000" in text
+    assert "Read: projection=[wide]" in text
+    assert (
+        "projection=[n, few], fragments=3 of 3, rows=60000 of 60000, full_filter=few < 2 AND n >= 20000"
+        in text
+    )
     assert "fragment 2: rows 0..20000" in text
     whole = table.scanner(columns=["wide"], filter="few < 2 AND n >= 20000").analyze_plan()
     assert "Scanned: rows=80," in whole
-    assert "rows_kept=80" in whole
+    assert "output_rows=80" in whole
     assert "files=2" in whole.splitlines()[1]
-    assert "files=3" in whole.splitlines()[3]
-    assert "rounds=0" in table.scanner().analyze_plan(count_rows=True)
+    assert "files=3" in whole.splitlines()[2]
+    assert "iops=0" in table.scanner().analyze_plan(count_rows=True)
     pruned = table.scanner(filter="_rowid = 3").explain_plan()
     assert "fragments=1 of 3, rows=1 of 60000" in pruned
 
@@ -219,7 +221,7 @@ def test_verbose_plans_show_how_columns_are_read(
     ]
     scanner = table.scanner(["s"], filter="n % 2 = 0", late_materialization=True)
     text = scanner.explain_plan(verbose=True)
-    assert f"  fragment 0: rows 0..3000\n        {whole}\n" in text
+    assert f"  fragment 0: rows 0..3000\n      {whole}\n" in text
     single, everything = text.split("if single rows are kept:")[1].split("if all rows are kept:")
     assert f"s.text: {few}" in single
     assert "s.list" in everything

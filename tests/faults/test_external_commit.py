@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -15,57 +14,18 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
-from pennon.io import MemoryStore
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.table.commit.loop import commit
-from pennon.table.commit.migrate_naming import migrate_to_v2
-from pennon.table.external import Entry, ExternalStore
+from pennon.table.external import Entry
 from pennon.table.naming import Naming
 from pennon.table.versions import latest_version, list_versions, read_manifest
-from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
+from pennon.testing import Fault, WrappedStore
+from tests.faults.external_table import COMMIT, SECOND, Table
 from tests.unit.table.tables import FakeTime, append, create_table, new_fragment
 
-_NAMES = itertools.count()
-SECOND = Naming.V2.manifest_path(2)
-COMMIT = "put_if_not_exists"
 FLIP = "put_if_exists"
 _ENOUGH = 1000
-
-
-class Table:
-    """A table of one version, whose second one is about to be made."""
-
-    def __init__(self, naming: Naming = Naming.V2) -> None:
-        self.objects = MemoryStore(f"external commit {next(_NAMES)}")
-        self.manifests = MemoryManifests()
-        self.store = self.seen_through(WrappedStore(self.objects))
-        create_table(self.store, naming=naming)
-
-    def seen_through(self, watcher: WrappedStore) -> ExternalStore:
-        return ExternalStore(watcher, WrappedManifests(watcher, self.manifests), self.objects.uri)
-
-    def faulty(self, fault: Fault) -> ExternalStore:
-        return self.seen_through(FaultyStore(self.objects, fault))
-
-    def leave_half_done(self, steps: int) -> Entry:
-        """Make version 2, as a writer does that dies after so many steps of five."""
-        done = commit(self.store, append(1, new_fragment(name="mine.lance")))
-        assert done.version == 2
-        body = self.objects.read_whole(SECOND).to_pybytes()
-        staged = Entry(2, f"{SECOND}-0000", len(body))
-        if steps < 5:
-            self.objects.put(staged.path, body)
-        if steps < 4:
-            self.manifests.entries[2] = staged
-        if steps < 3:
-            self.objects.delete(SECOND)
-        if steps < 2:
-            del self.manifests.entries[2]
-        return staged
-
-    def files(self) -> list[str]:
-        return [path for path, _ in self.objects.list_names("_versions")]
 
 
 class Recorder(WrappedStore):
@@ -358,33 +318,6 @@ def test_external_store_creates_other_objects_without_entries() -> None:
         table.store.put_if_absent("_refs/tags/x.json", b"{}")
     assert sorted(table.manifests.entries) == [1]
     assert "_refs/tags/x.json" in [found.path for found in table.store.list("")]
-
-
-@pytest.mark.parametrize("steps", [2, 3, 4, 5])
-def test_external_table_migrates_to_v2_names(steps: int) -> None:
-    table = Table(Naming.V1)
-    commit(table.store, append(1))
-    old = Naming.V1.manifest_path(2)
-    staged = Entry(2, f"{old}-0000")
-    if steps < 5:
-        table.objects.put(staged.path, table.objects.read_whole(old).to_pybytes())
-        table.manifests.entries[2] = staged
-    if steps < 4:
-        table.objects.delete(old)
-    assert migrate_to_v2(table.store) == 2
-    assert commit(table.store, append(2)).version == latest_version(table.store) == 3
-    paths = [Naming.V2.manifest_path(version) for version in (3, 2, 1)]
-    assert [path for path in table.files() if path.endswith(".manifest")] == paths
-    assert [table.manifests.entries[version].path for version in (3, 2, 1)] == paths
-    assert [summary.version for summary in list_versions(table.store)] == [1, 2, 3]
-
-
-def test_external_commit_after_migration_outside_the_manifest_store() -> None:
-    table = Table(Naming.V1)
-    migrate_to_v2(table.objects)
-    assert latest_version(table.store) == 1
-    assert commit(table.store, append(1)).version == 2
-    assert table.manifests.entries[2].path == SECOND
 
 
 class Unconditional(WrappedStore):

@@ -30,6 +30,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import DatasetVersion
 from pennon.errors import (
     AlreadyExistsError,
     Breadcrumb,
@@ -222,8 +223,20 @@ class GrantedVersions:
             return taken is not None
         if final_path(taken) == final_path(entry):
             return False
-        body = self.store.read_whole(self._finish(taken).path)
-        return bytes(body) == data
+        return self._bytes_of(self._finish(taken)) == data
+
+    def _bytes_of(self, entry: Entry) -> bytes:
+        """Return the manifest of an entry that is finished.
+
+        A migration may have given it its other name meanwhile, which the entry does not say.  Raises StoreError if
+        it has neither name: it was cleaned up.
+        """
+        for path in (entry.path, Naming.V2.manifest_path(DatasetVersion(entry.version))):
+            found = read_if_there(self.store, path)
+            if found is not None:
+                return bytes(found)
+        message = f"version {entry.version} was committed, and its manifest is gone"
+        raise StoreError(message, where=Breadcrumb(file=entry.path))
 
 
 def grants_versions(store: object) -> bool:

@@ -116,7 +116,7 @@ class PennonSide(LoaderSide):
             **self.order(task),
             **task.get("options", {}),
         )
-        return data_loader(data, task, batch_size=None)
+        return data_loader(data, task, batch_size=None, collate_fn=pennon.torch.collate)
 
     def order(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
         """Return the options of the order: none."""
@@ -128,7 +128,7 @@ class PennonBatchesSide(PennonSide):
 
     def order(self, task: Task) -> dict[str, Any]:
         """See `PennonSide.order`."""
-        return {"block_rows": task["batch_size"]}
+        return {"block_rows": task["batch_size"], "window_blocks": 0}
 
 
 class PylanceSide(LoaderSide):

@@ -76,6 +76,11 @@ def train(places: Places, rank: int, world_size: int, meeting: Path) -> None:
     )
     model = new_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    options: dict[str, Any] = {
+        "batch_size": None,
+        "collate_fn": pennon.torch.collate,
+        "num_workers": WORKERS,
+    }
     step = 0
     if places.checkpoint.exists():
         saved = torch.load(places.checkpoint)
@@ -85,7 +90,7 @@ def train(places: Places, rank: int, world_size: int, meeting: Path) -> None:
         step = saved["step"]
     for epoch in range(step // (STEPS // EPOCHS), EPOCHS):
         data.set_epoch(epoch)
-        for done, batch in enumerate(DataLoader(data, batch_size=None, num_workers=WORKERS), 1):
+        for done, batch in enumerate(DataLoader(data, **options), 1):
             loss, rows = train_step(model, optimizer, batch)
             step += 1
             if rank == 0:

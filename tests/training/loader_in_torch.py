@@ -58,6 +58,26 @@ def test_workers_of_each_kind_yield_the_order_without_workers(uri: str, context:
     assert ids(loader) == expected
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("window_blocks", [0, 1])
+def test_batches_collated_as_they_are_equal_those_of_the_dataset(
+    uri: str, workers: int, window_blocks: int
+) -> None:
+    data = pennon.torch.LanceBatches(
+        uri, batch_size=64, block_rows=64, window_blocks=window_blocks, drop_last=False
+    )
+    loader = DataLoader(data, batch_size=None, num_workers=workers, collate_fn=pennon.torch.collate)
+    rows = 0
+    for batch, expected in zip(loader, data, strict=True):
+        assert list(batch) == list(expected)
+        assert batch["word"] == expected["word"] == [f"w{each}" for each in batch["id"].tolist()]
+        assert torch.equal(batch["vector"], expected["vector"])
+        assert batch["vector"][:, 0].tolist() == [4.0 * each for each in batch["id"].tolist()]
+        batch["vector"][:] = 0  # is the batch's own
+        rows += len(batch["id"])
+    assert rows == ROWS
+
+
 def test_persistent_workers_see_the_epoch(uri: str) -> None:
     data = pennon.torch.LanceBatches(uri, batch_size=100)
     alone = pennon.torch.LanceBatches(uri, batch_size=100)

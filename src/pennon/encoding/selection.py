@@ -17,6 +17,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import call_arrow, current_pool
 from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import (
+    Bytes,
+    arrow_offsets,
     as_bytes,
     is_plain,
     items_of,
@@ -31,6 +33,8 @@ from pennon.encoding.made_arrays import (
 )
 
 _FEW: Final = 4096
+_LEAST_RUN: Final = 16
+"""So few neighbours are copied sooner than they are recognised."""
 _LARGE_BYTES: Final = 32 * KIB
 """To copy chunks of so many bytes into one takes longer than to tell a kernel where each lies."""
 _NO_STRING: Final = np.zeros(8, np.uint8)
@@ -81,10 +85,10 @@ def in_order(chunks: Sequence[pa.Array], order: Int64Array) -> pa.Array:
 
 
 def in_orders(chunks: Sequence[pa.Array], orders: Sequence[Int64Array]) -> list[pa.Array]:
-    """Return what `in_order` does for each of several orders.
+    """Return what `in_order` does for each of several orders, in buffers of their own sizes.
 
-    Each array has memory of its own.  Numbers, lists of as many numbers each, and byte strings are copied once,
-    out of the chunks; chunks of other values are put together first.
+    Numbers, lists of as many numbers each, and byte strings are copied once, out of the chunks, or not at all:
+    neighbours of one chunk share its memory.  Chunks of other values are put together first.
     """
     rows = _PlainRows.of(chunks)
     if rows is not None:
@@ -105,32 +109,67 @@ class _PlainRows:
     """The rows of chunks of numbers, of lists of as many numbers each, or of byte strings."""
 
     def __init__(
-        self, kind: pa.DataType, validity: BitRows | None, values: FixedRows | StringRows
+        self,
+        kind: pa.DataType,
+        validity: BitRows | None,
+        values: FixedRows | StringRows,
+        chunks: Sequence[pa.Array],
     ) -> None:
         self._kind = kind
         self._validity = validity
         self._values = values
+        self._chunks = chunks
 
     @classmethod
     def of(cls, chunks: Sequence[pa.Array]) -> Self | None:
         """Return the rows of chunks of one type; None if they have other values, or items that are NULL."""
         kind = chunks[0].type
         values = _strings(chunks) if kind.id in OFFSET_BYTES else _fixed(chunks)
-        return None if values is None else cls(kind, _validity(chunks), values)
+        return None if values is None else cls(kind, _validity(chunks), values, chunks)
 
     def put(self, order: Int64Array) -> pa.Array:
-        """Return the values of these numbers, in memory of their own."""
+        """Return the values of these numbers, in buffers of their own sizes."""
         order, kind = np.ascontiguousarray(order), self._kind
         validity = None if self._validity is None else pa.py_buffer(self._validity.put(order))
+        run = self._run(order)
         if isinstance(self._values, StringRows):
-            offsets, data = map(pa.py_buffer, self._values.put(order))
+            parts = self._values.put(order) if run is None else _strings_of(run)
+            offsets, data = map(pa.py_buffer, parts)
             return string_array(kind, len(order), validity, offsets, data)
-        values = pa.py_buffer(self._values.put(order))
+        values = pa.py_buffer(self._values.put(order) if run is None else _values_of(run))
         if not pa.types.is_fixed_size_list(kind):
             return fixed_array(kind, len(order), kind.bit_width, validity, values)
         item, count = kind.value_type, len(order) * kind.list_size
         items = fixed_array(item, count, item.bit_width, None, values)
         return fixed_list_array(kind, len(order), validity, items)
+
+    def _run(self, order: Int64Array) -> pa.Array | None:
+        """Return the slice of a chunk that is these rows; None if they are few, or not neighbours of one chunk."""
+        if len(order) < _LEAST_RUN or order[-1] - order[0] != len(order) - 1:
+            return None
+        first = int(order[0])
+        for chunk in self._chunks:
+            if first < len(chunk):
+                break
+            first -= len(chunk)
+        if first < 0 or first + len(order) > len(chunk) or (np.diff(order) != 1).any():
+            return None
+        return chunk.slice(first, len(order))
+
+
+def _values_of(run: pa.Array) -> Bytes:
+    """Return the bytes of numbers, or of lists of as many numbers each, where they lie."""
+    if pa.types.is_fixed_size_list(run.type):
+        size = run.type.list_size
+        run = run.values.slice(run.offset * size, len(run) * size)
+    width = run.type.bit_width // 8
+    return as_bytes(run.buffers()[1])[run.offset * width :][: len(run) * width]
+
+
+def _strings_of(run: pa.Array) -> tuple[npt.NDArray[Any], Bytes]:
+    """Return the offsets of byte strings, from 0 on, and their bytes where they lie."""
+    ends = arrow_offsets(run)
+    return ends - ends[0], as_bytes(run.buffers()[2])[ends[0] : ends[-1]]
 
 
 def _validity(chunks: Sequence[pa.Array]) -> BitRows | None:

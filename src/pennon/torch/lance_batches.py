@@ -21,12 +21,14 @@ from pennon.training.table_rows import Columns, Tables
 class LanceBatches(IterableDataset[Any]):
     """Batches of tensors in a shuffled order, for any number of ranks and workers.
 
-    Each item is a whole batch, a dict of tensors and lists (`to_tensors`): give the DataLoader ``batch_size=None``.
-    Batch k of an epoch holds the same rows for every number of ranks and workers.
+    Each item is a whole batch, a dict of tensors and lists (`to_tensors`): give the DataLoader ``batch_size=None``, and
+    ``collate_fn=pennon.torch.collate``, which leaves it as it is.  Batch k of an epoch holds the same rows for every
+    number of ranks and workers.
 
     >>> _ = pennon.write_dataset(pa.table({"id": range(10)}), uri)
     >>> data = pennon.torch.LanceBatches(uri, batch_size=5, shuffle=False)
-    >>> loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=2)
+    >>> options = {"batch_size": None, "collate_fn": pennon.torch.collate}
+    >>> loader = torch.utils.data.DataLoader(data, num_workers=2, **options)
     >>> [batch["id"].tolist() for batch in loader]
     [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
     """

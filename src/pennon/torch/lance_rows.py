@@ -103,12 +103,19 @@ class LanceRows(Dataset[Any]):
 
 
 def collate(rows: Any) -> Any:
-    """Return the rows of one take as one dict of tensors, with no copy; others as torch's ``default_collate`` does.
+    """Return the rows of one take as one dict of tensors, with no copy, and a whole batch of `LanceBatches` as it is.
+
+    A DataLoader without a ``collate_fn`` looks at each text of a batch, which takes longer than to read it.  Lists of
+    other rows become what torch's ``default_collate`` makes of them.
 
     >>> pennon.torch.collate(pennon.torch.RowList({"id": torch.tensor([1, 2])}, 2))
     {'id': tensor([1, 2])}
+    >>> pennon.torch.collate({"word": ["a", "b"]})
+    {'word': ['a', 'b']}
     """
-    return in_worker(rows.columns) if isinstance(rows, RowList) else default_collate(rows)
+    if isinstance(rows, RowList):
+        return in_worker(rows.columns)
+    return default_collate(rows) if isinstance(rows, list) else rows
 
 
 def _row(columns: Any, number: int) -> Any:

@@ -26,15 +26,17 @@ class Order:
     """The order in which the rows ``0 .. rows - 1`` are read in each epoch.
 
     The rows form blocks of ``block_rows``.  A keyed permutation puts the blocks into an order; ``window_blocks``
-    neighbours in it form a window, and another permutation shuffles the rows of each window.  With blocks of one row
-    (the default) every order of the rows is about equally likely.  Larger blocks make fewer requests of a remote
-    store; a larger window mixes them.
+    neighbours in it form a window, and another permutation shuffles the rows of each window; with ``window_blocks=0``
+    the rows of a block keep their order.  With blocks of one row (the default) every order of the rows is about
+    equally likely.  Larger blocks make fewer requests of a remote store; a larger window mixes them.
 
     No memory and no time grows with ``rows``.
 
     >>> order = pennon.training.Order(rows=1_000_000_000, seed=7)
     >>> order.rows_at(epoch=0, start=0, end=3).tolist() == order.rows_at(0, 0, 9)[:3].tolist()
     True
+    >>> pennon.training.Order(rows=6, block_rows=2, window_blocks=0).rows_at(0, 0, 6).tolist()
+    [4, 5, 2, 3, 0, 1]
     """
 
     rows: int
@@ -45,7 +47,7 @@ class Order:
 
     def __post_init__(self) -> None:
         """Raise ArgumentError for numbers that make no order."""
-        for name, least in (("rows", 0), ("block_rows", 1), ("window_blocks", 1)):
+        for name, least in (("rows", 0), ("block_rows", 1), ("window_blocks", 0)):
             number = getattr(self, name)
             if not least <= number <= MOST_ROWS:
                 message = f"{name} must be from {least} to 2**62, not {number}"

@@ -106,6 +106,26 @@ def test_rows_in_order_hold_no_bytes_of_others() -> None:
     assert [part.get_total_buffer_size() for part in parts] == [2000 + 3 * 4, 1000 + 2 * 4]
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.list_(pa.int64(), 2), pa.string()], ids=str)
+def test_rows_that_are_neighbours_share_memory_in_any_order(kind: pa.DataType) -> None:
+    values = [_any_value(kind, number) for number in range(60)]
+    chunks = [pa.array(values[:20], kind)[2:], pa.array(values[20:], kind)]
+    rows = [row for chunk in chunks for row in chunk.to_pylist()]
+    orders = [np.arange(start, end) for start, end in ((19, 40), (1, 18), (10, 30))]
+    first, second, both = in_orders(chunks, orders)
+    for found, order in zip((first, second, both), orders, strict=True):
+        found.validate(full=True)
+        assert found.to_pylist() == [rows[number] for number in order.tolist()]
+        assert found.offset == 0
+
+    def lies_in(found: pa.Array, chunk: pa.Array) -> bool:
+        mine, all_of_it = found.buffers()[-1], chunk.buffers()[-1]
+        return 0 <= mine.address - all_of_it.address <= all_of_it.size - mine.size
+
+    assert [lies_in(first, chunks[1]), lies_in(second, chunks[0])] == [True, True]
+    assert not any(lies_in(both, chunk) for chunk in chunks)
+
+
 @pytest.mark.parametrize("has_nulls", [False, True])
 def test_rows_of_large_chunks_in_any_order_equal_python(has_nulls: bool) -> None:
     values = [f"{number} " * 2000 for number in range(40)]

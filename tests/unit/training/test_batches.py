@@ -7,6 +7,7 @@ import pickle
 import random
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,33 @@ def test_large_blocks_and_windows_read_each_row_once(uri: str) -> None:
     assert sorted(flat(loader)) == list(range(ROWS))
 
 
+@pytest.mark.parametrize("columns", [["id"], ["id", "word"]])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_blocks_without_a_window_keep_neighbours_together(
+    uri: str, columns: list[str], prefetch: int
+) -> None:
+    loader = Batches(
+        uri,
+        columns=columns,
+        batch_size=100,
+        block_rows=100,
+        window_blocks=0,
+        drop_last=False,
+        prefetch=prefetch,
+    )
+    found = list(loader)
+    assert sorted(flat(found)) == list(range(ROWS))
+    borders = [row for before, row in pairwise(flat(found)) if row != before + 1]
+    assert 5 < len(borders) <= ROWS // 100
+    assert all(row % 100 == 0 for row in borders)
+    for batch in found:
+        batch.validate(full=True)
+        assert [column.offset for column in batch.columns] == [0] * len(columns)
+        assert "word" not in columns or batch["word"].to_pylist() == [
+            f"w{row % 10}" for row in batch["id"].to_pylist()
+        ]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -329,7 +357,7 @@ def test_large_blocks_and_windows_read_each_row_once(uri: str) -> None:
         ({"columns": ["absent"]}, "absent"),
         ({"filter": "absent > 1"}, "absent"),
         ({"block_rows": 0}, "block_rows must be"),
-        ({"window_blocks": 0}, "window_blocks must be"),
+        ({"window_blocks": -1}, "window_blocks must be"),
     ],
 )
 def test_argument_that_does_not_fit_is_refused(

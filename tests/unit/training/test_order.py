@@ -15,7 +15,7 @@ from pennon.training.mixture import parts_of
 PINNED = [5, 9, 6, 2, 7, 3, 4, 1, 8, 0]
 PINNED_BLOCKS = [9, 3, 4, 5, 6, 0, 8, 2, 7, 1]
 
-SHAPES = [(1, 1), (4, 1), (7, 3), (64, 5), (1000, 2), (3, 10_000)]
+SHAPES = [(1, 1), (4, 1), (7, 3), (64, 5), (1000, 2), (3, 10_000), (7, 0), (1, 0)]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 10, 63, 64, 65, 1000, 4097])
@@ -49,6 +49,16 @@ def test_order_of_another_seed_or_epoch_differs() -> None:
 def test_order_is_the_same_in_each_release() -> None:
     assert Order(10, 7).rows_at(0, 0, 10).tolist() == PINNED
     assert Order(10, 7, block_rows=3, window_blocks=2).rows_at(1, 0, 10).tolist() == PINNED_BLOCKS
+
+
+@pytest.mark.parametrize("rows", [1, 31, 32, 1000])
+def test_rows_of_a_block_without_a_window_keep_their_order(rows: int) -> None:
+    order = Order(rows, 3, block_rows=8, window_blocks=0).rows_at(1, 0, rows)
+    starts = [at for at, row in enumerate(order.tolist()) if row % 8 == 0]
+    blocks = np.split(order, starts[1:])
+    assert all((np.diff(block) == 1).all() for block in blocks)
+    assert sorted(int(block[0]) for block in blocks) == list(range(0, rows, 8))
+    assert rows < 1000 or [int(block[0]) for block in blocks] != list(range(0, rows, 8))
 
 
 def test_rank_correlation_of_shuffled_rows_is_that_of_chance() -> None:
@@ -93,7 +103,7 @@ def test_order_of_a_billion_rows_begins_anywhere_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rows": -1}, {"rows": 1, "block_rows": 0}, {"rows": 1, "window_blocks": 0}]
+    "wrong", [{"rows": -1}, {"rows": 1, "block_rows": 0}, {"rows": 1, "window_blocks": -1}]
 )
 def test_order_of_impossible_numbers_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match="must be from"):

@@ -28,6 +28,7 @@ cdef struct Layout:
     int64_t short_rows  # of the last block of the table
     int64_t short_place  # its place among the shuffled blocks
     int64_t window_blocks
+    bint keeps_rows  # in each window
     int64_t short_window
     int64_t short_window_start
     int64_t short_window_end
@@ -124,7 +125,8 @@ cdef inline int64_t row_of(
     const Layout* layout, const Window* window, int64_t position
 ) noexcept nogil:
     cdef int64_t inside = position - window.start, place, offset
-    inside = <int64_t>permuted(&window.inside, <uint64_t>inside)
+    if not layout.keeps_rows:
+        inside = <int64_t>permuted(&window.inside, <uint64_t>inside)
     if inside >= window.short_start:
         inside -= window.short_start
         if inside < layout.short_rows:
@@ -154,12 +156,13 @@ def shuffled_rows(
         raise ValueError(f"an order has 0 to 2**62 rows, and blocks of 1 to 2**62, not {rows}, {block_rows}")
     if start < 0 or start > rows or count > rows - start:
         raise ValueError(f"positions {start} to {start + count} are asked for among {rows} rows")
-    if not 1 <= window_blocks <= max(rows, 1):
-        raise ValueError(f"a window has 1 to {max(rows, 1)} blocks, not {window_blocks}")
+    if not 0 <= window_blocks <= max(rows, 1):
+        raise ValueError(f"a window has 0 to {max(rows, 1)} blocks, not {window_blocks}")
     if not count:
         return
     block_rows = min(block_rows, rows)
-    window_blocks = min(window_blocks, (rows - 1) // block_rows + 1)
+    layout.keeps_rows = window_blocks == 0
+    window_blocks = min(max(window_blocks, 1), (rows - 1) // block_rows + 1)
     with nogil:
         lay_out(&layout, rows, block_rows, window_blocks, key)
         enter_window(&window, &layout, start, rows, key)

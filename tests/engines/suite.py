@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from pennon.as_lance.install import PATH as ALIAS
@@ -40,7 +42,7 @@ def outcomes(
         "PATH": f"{PYTHON.parent}:/usr/bin:/bin",
         **QUIET,
     }
-    command = [str(PYTHON), "-m", "pytest", "-q", "--no-header", *files]
+    command = [str(PYTHON), "-m", "pytest", "-q", "--no-header", "-o", "addopts=", *files]
     command += ["--timeout=600", "--continue-on-collection-errors"]
     return run_tests(command, folder, env, options)
 
@@ -52,11 +54,22 @@ def main() -> int:
     parser.add_argument("files", nargs="+", help="files or folders of tests there")
     parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
     parser.add_argument("--confcutdir", help="conftest.py of folders above this one is not used")
+    parser.add_argument(
+        "--apart",
+        action="store_true",
+        help="run a copy of the tests, so that the installed library is tested",
+    )
     asked = parser.parse_args()
     options = ["-k", asked.name] if asked.name else []
     options += ["--confcutdir", asked.confcutdir] if asked.confcutdir else []
-    theirs = outcomes(asked.folder, asked.files, PYLANCE, options)
-    ours = outcomes(asked.folder, asked.files, ALIAS, options)
+    with TemporaryDirectory() as copy:
+        folder = asked.folder
+        if asked.apart:
+            folder = Path(copy)
+            for name in asked.files:
+                shutil.copytree(asked.folder / name, folder / name)
+        theirs = outcomes(folder, asked.files, PYLANCE, options)
+        ours = outcomes(folder, asked.files, ALIAS, options)
     print_comparison(asked.folder.name, theirs, ours)
     return 0
 

@@ -88,7 +88,8 @@ def in_orders(chunks: Sequence[pa.Array], orders: Sequence[Int64Array]) -> list[
     """Return what `in_order` does for each of several orders, in buffers of their own sizes.
 
     Numbers, lists of as many numbers each, and byte strings are copied once, out of the chunks, or not at all:
-    neighbours of one chunk share its memory.  Chunks of other values are put together first.
+    neighbours of one chunk share its memory.  No two of the arrays share a row's.  Chunks of other values are put
+    together first.
     """
     rows = _PlainRows.of(chunks)
     if rows is not None:
@@ -119,6 +120,7 @@ class _PlainRows:
         self._validity = validity
         self._values = values
         self._chunks = chunks
+        self._shared: list[range] = []
 
     @classmethod
     def of(cls, chunks: Sequence[pa.Array]) -> Self | None:
@@ -144,17 +146,23 @@ class _PlainRows:
         return fixed_list_array(kind, len(order), validity, items)
 
     def _run(self, order: Int64Array) -> pa.Array | None:
-        """Return the slice of a chunk that is these rows; None if they are few, or not neighbours of one chunk."""
-        if len(order) < _LEAST_RUN or order[-1] - order[0] != len(order) - 1:
+        """Return the slice of a chunk that is these rows, the first time that one of them is asked for.
+
+        None if they are few, or not neighbours of one chunk.
+        """
+        count = len(order)
+        if count < _LEAST_RUN or order[-1] - order[0] != count - 1 or (np.diff(order) != 1).any():
             return None
-        first = int(order[0])
+        rows = range(int(order[0]), int(order[-1]) + 1)
+        if any(rows.start < each.stop and each.start < rows.stop for each in self._shared):
+            return None
+        start = 0
         for chunk in self._chunks:
-            if first < len(chunk):
-                break
-            first -= len(chunk)
-        if first < 0 or first + len(order) > len(chunk) or (np.diff(order) != 1).any():
-            return None
-        return chunk.slice(first, len(order))
+            if start <= rows.start and rows.stop <= start + len(chunk):
+                self._shared.append(rows)
+                return chunk.slice(rows.start - start, count)
+            start += len(chunk)
+        return None
 
 
 def _values_of(run: pa.Array) -> Bytes:

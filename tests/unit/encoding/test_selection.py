@@ -124,6 +124,10 @@ def test_rows_that_are_neighbours_share_memory_in_any_order(kind: pa.DataType) -
 
     assert [lies_in(first, chunks[1]), lies_in(second, chunks[0])] == [True, True]
     assert not any(lies_in(both, chunk) for chunk in chunks)
+    again = in_orders(chunks, [np.arange(20, 40), np.arange(30, 50), np.arange(41, 58)])
+    assert [lies_in(found, chunks[1]) for found in again] == [True, False, True]
+    with pytest.raises(ValueError, match="row 58 of 58"):
+        in_orders(chunks, [np.arange(42, 59)])
 
 
 @pytest.mark.parametrize("has_nulls", [False, True])

@@ -343,6 +343,35 @@ def test_blocks_without_a_window_keep_neighbours_together(
         ]
 
 
+@pytest.mark.parametrize("version", ["legacy", "2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("place", ["local", "memory"])
+@pytest.mark.parametrize("tables", [1, 2])
+def test_values_written_over_in_a_batch_change_no_other_batch(
+    tmp_path: Path, version: str, place: str, tables: int
+) -> None:
+    """A tensor shares the memory of its batch where that may be written to."""
+    uri = f"memory://{tmp_path.name}" if place == "memory" else str(tmp_path / "t.lance")
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(16_000, dtype=np.float32)), 16)
+    columns = {
+        "id": np.arange(1000),
+        "small": np.arange(1000, dtype=np.uint8),
+        "same": np.full(1000, 7),
+        "vector": vectors,
+    }
+    pennon.write_dataset(pa.table(columns), uri, data_storage_version=version)
+    order = Batches([uri] * tables, batch_size=64, block_rows=32, window_blocks=0)
+    loader = Batches([uri] * tables, batch_size=64, block_rows=32, window_blocks=0)
+    expected = [batch.to_pylist() for batch in order]
+    for _ in range(2):
+        loader.set_epoch(0)
+        for batch, rows in zip(loader, expected, strict=True):
+            assert batch.to_pylist() == rows
+            for column in batch.columns:
+                values = column.buffers()[-1]
+                if values.is_mutable:
+                    np.frombuffer(values, np.uint8)[:] = 255
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -35,6 +35,11 @@ def spark() -> Iterator[SparkSession]:
     """A session whose workers can import the tests (`tests.spark.failing`)."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONWARNINGS"] = "ignore"
+    places = [
+        str(Path(__file__).with_name("python_start")),
+        *os.environ.get("PYTHONPATH", "").split(os.pathsep),
+    ]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     builder = SparkSession.builder.master("local[2,3]").appName("pennon tests")
     # The programs of `modes` run with Spark's own settings.
     quick = {"spark.python.daemon.module", "spark.python.unix.domain.socket.enabled"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +16,7 @@ from pennon.table.commit.options import LONG_AGO
 from pennon.table.naming import Naming, transaction_path
 from pennon.table.operations import Overwrite
 from pennon.table.versions import latest_version, read_manifest
-from pennon.testing import WrappedStore
+from pennon.testing import LatencyStore, WrappedStore
 from tests.faults.test_commit import Hooked, new_store
 from tests.unit.table.tables import FakeTime, append, new_fragment, overwrite
 
@@ -55,6 +56,35 @@ def test_commit_after_long_pause_rewrites_its_transaction_file() -> None:
     path = transaction_path(mine.file_name)
     made = commit(slept(store, clock, 8 * DAY, path), mine, clock.options(now_ns=options_of(clock)))
     assert made.version == 3
+    assert store.open(path).size_bytes > 0
+
+
+class PausingLook(LatencyStore):
+    """A far store that lists versions days after the transaction's file came, and has lost it meanwhile."""
+
+    def __init__(self, inner: Store, clock: FakeTime, path: str) -> None:
+        super().__init__(inner, 0.0)
+        self.clock, self.lost = clock, path
+        self.has_come = threading.Event()
+
+    def before(self, verb: str, path: str) -> None:
+        if verb == "list" and self.clock.now < DAY:
+            assert self.has_come.wait(30)
+            self.clock.now += 8 * DAY
+            self.inner.delete(self.lost)
+
+    def after(self, verb: str, path: str) -> None:
+        if path == self.lost:
+            self.has_come.set()
+
+
+def test_commit_after_long_pause_in_its_look_rewrites_its_transaction_file() -> None:
+    """The file is written while versions are listed."""
+    store, mine, clock = new_store("slept while it looked"), append(2), FakeTime()
+    path = transaction_path(mine.file_name)
+    options = replace(clock.options(now_ns=options_of(clock)), base=read_manifest(store))
+    assert commit(PausingLook(store, clock, path), mine, options).version == 3
+    assert clock.now > 8 * DAY
     assert store.open(path).size_bytes > 0
 
 

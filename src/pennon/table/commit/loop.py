@@ -164,6 +164,7 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
     written, written_ns = b"", 0
     looked_ns = options.planned_ns
     for attempt, started in enumerate(_attempts(options)):
+        began_ns = options.clock.now_ns()
         found, is_written = _look(store, mine, judged, None if attempt else options.base)
         if isinstance(found, Manifest):
             return found
@@ -172,7 +173,8 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         now_ns = options.clock.now_ns()
-        written, written_ns = (mine.wire, now_ns) if is_written else (written, written_ns)
+        # The file is written beside the look, which may have paused since.
+        written, written_ns = (mine.wire, began_ns) if is_written else (written, written_ns)
         rebased = mine.on(store, head, shared)
         if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
             rebased.check_files(store, head)

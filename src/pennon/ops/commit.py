@@ -6,12 +6,14 @@ counts that old writers left out, and dictionaries of version 0.1 are seen to he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId
+from pennon.errors import NotFoundError, StoreError
 from pennon.io.store import Store
 from pennon.ops.dictionaries import dictionaries_of
 from pennon.ops.row_counts import counted
@@ -24,7 +26,8 @@ from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
-from pennon.table.operations import Delete, Operation, Overwrite, Update
+from pennon.table.naming import holding_path
+from pennon.table.operations import Delete, Operation, Overwrite, Restore, Update
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
@@ -97,7 +100,25 @@ def commit_transaction(
     )
     if detached:
         return commit_detached(store, transaction, options)
+    if isinstance(transaction.operation, Restore):
+        with _held(store, transaction.operation.version):
+            return commit(store, transaction, options)
     return commit(store, transaction, options, affected)
+
+
+@contextmanager
+def _held(store: Store, version: int) -> Iterator[None]:
+    """Keep clean-up from an old version, and its files, while a commit makes it the newest again.
+
+    The file that says so is there before the version's manifest is read: whoever deletes that later sees it.
+    """
+    path = holding_path(version)
+    store.put(path, b"{}")
+    try:
+        yield
+    finally:
+        with suppress(StoreError, NotFoundError):  # clean-up takes it a week later
+            store.delete(path)
 
 
 def commit_repaired(

@@ -2,7 +2,7 @@
 
 A version goes if the policy calls it old, and nobody needs it: it is not the newest, nor that of the
 caller's handle or newer, no tag names it, or keeps it for a reader that has still to come there, no branch
-left it.  A file goes if no version that stays names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
+left it, no commit is about to restore it.  A file goes if no version that stays names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
 planned it, or it is an orphan that is old enough.  The times of other files never matter.
 """
 
@@ -92,7 +92,7 @@ def old_versions(view: View, policy: Policy, handle_version: int, now: datetime)
             "error_if_tagged_old_versions=False to keep such versions"
         )
         raise TaggedVersionsError(message)
-    return old - set(tagged.values()) - set(view.children.values())
+    return old - set(tagged.values()) - set(view.children.values()) - view.held
 
 
 def is_plan(info: ObjectInfo) -> bool:

@@ -6,7 +6,7 @@
     look: manifests, tags, branches   → the plan, which is written into that file
     look again                        what somebody needs since then stays
     delete manifests, oldest first
-    look again                        what a manifest that is there names stays
+    look again                        what a manifest that is there names stays, and what one names that is restored
     delete files
     delete the plan
 
@@ -37,6 +37,7 @@ from pennon.ops.cleanup.plan import Doomed, Plan, is_plan, make_plan, old_versio
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.survey import Survey, View
 from pennon.scan.snapshot import Snapshot
+from pennon.table.naming import parse_manifest_name
 
 _CONCURRENCY = 8
 _ATTEMPTS = 5
@@ -185,14 +186,21 @@ def _remove(survey: Survey, plan: Plan, pace: Pace, mine: str) -> Removed:
     view = survey.look()
     kept = survey.named_by(view.versions.values())
     kept.add(survey.named_elsewhere(view))
+    held = [each.info for each in plan.manifests if _version_of(each) in view.held]
+    kept.add(survey.named_by(held))
     free = [each for each in plan.files if not kept.may_name(each.path)]
     files, more = _delete(survey.home, free, pace)
     left = {info.path for info in view.files if is_plan(info)}
-    if not failed and not more:
+    if not failed and not more and not held:
         for path in (*(path for path in plan.adopted if path in left), mine):
             with suppress(StoreError):  # whoever cleans up next does it
                 survey.home.delete(path)
     return Removed((*gone, *files), failed + more)
+
+
+def _version_of(manifest: Doomed) -> int | None:
+    parsed = parse_manifest_name(manifest.path)
+    return None if parsed is None else int(parsed[1])
 
 
 def _delete(store: Store, doomed: Iterable[Doomed], pace: Pace) -> tuple[list[Doomed], int]:

@@ -19,7 +19,7 @@ from pennon.table.base_paths import branch_store, root_of
 from pennon.table.flags import check_readable
 from pennon.table.manifest_wire import parse_messages
 from pennon.table.named_files_wire import Names, read_names
-from pennon.table.naming import VERSIONS, parse_manifest_name
+from pennon.table.naming import VERSIONS, held_version, parse_manifest_name
 from pennon.table.refs.tags_and_branches import TREE, branch_folder, list_branches, list_tags
 
 _ANY_MANIFEST = re.compile(r"(?:.*/)?_versions/[^/]+\.manifest")
@@ -31,8 +31,9 @@ class View:
 
     ``versions``: this line's manifests by version.  ``tags`` and ``children``: the versions of this
     line that tags name and branches left, by their names.  ``kept_from``: the oldest version that is kept
-    with all later ones, for readers that have still to come there.  ``others``: manifests that stay whatever
-    happens, detached ones and those of other lines, by path from the table's root.
+    with all later ones, for readers that have still to come there.  ``held``: the versions that a commit is
+    about to restore.  ``others``: manifests that stay whatever happens, detached ones and those of other lines,
+    by path from the table's root.
     """
 
     versions: dict[int, ObjectInfo]
@@ -42,6 +43,7 @@ class View:
     files: list[ObjectInfo]
     """All that lies in ``_versions/``."""
     kept_from: int | None = None
+    held: frozenset[int] = frozenset()
 
     def stored(self) -> dict[int, datetime]:
         """Return when each version was stored."""
@@ -86,6 +88,7 @@ class Survey:
             others,
             files,
             min((tag.version for tag in mine.values() if tag.keeps_later), default=None),
+            frozenset(filter(None, (held_version(info.path) for info in files))),
         )
 
     def _versions(self, files: Iterable[ObjectInfo]) -> dict[int, ObjectInfo]:

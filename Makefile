@@ -17,7 +17,7 @@ export PENNON_ORACLE_0_19_2 := $(CURDIR)/.venv-oracle-0.19.2/bin/python
 export PENNON_ORACLE_1_0_4 := $(CURDIR)/.venv-oracle-1.0.4/bin/python
 
 # Two workers fit the smallest machine that we build on; all Spark tests go to one of them.
-LOWEST_TESTS := $(addprefix tests/unit/,$(addprefix cli/test_,doctor.py main.py terminal.py upkeep.py) core display encoding scan schema test_import.py)
+LOWEST_TESTS := $(addprefix tests/unit/,$(addprefix cli/test_,doctor.py main.py terminal.py upkeep.py) core display encoding expr scan schema test_import.py)
 
 PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup
 

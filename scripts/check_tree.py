@@ -41,6 +41,8 @@ VAGUE_TITLE = re.compile(
     r"|is_no|are_no(?!_larger|_more))(?:_|$))"
 )
 """Titles of tests that name no feature, or hide it behind words like these."""
+NEEDS_PANDAS = re.compile(r"\.to_pandas_dtype\(")
+"""A call that works without pandas only where pyarrow is new."""
 GENERATED = ("_pb2.py", "_pb2.pyi", ".lock", ".lance")
 
 
@@ -64,6 +66,12 @@ def faults(path: Path) -> list[str]:
     ]
     if path.suffix in {".pyx", ".pxd"}:
         found += kernel_faults(path, lines)
+    if PACKAGE in path.parents:
+        found += [
+            f"{path}:{number}: to_pandas_dtype needs pandas before pyarrow 26; take core.numpy_types"
+            for number, line in enumerate(lines, start=1)
+            if NEEDS_PANDAS.search(line)
+        ]
     is_code = path.suffix in {".py", ".pyx", ".pxd", ".pyi"} and not path.name.endswith(GENERATED)
     if is_code and len(lines) > LONGEST:
         found.append(f"{path}: {len(lines)} lines; {LONGEST} is the most, split it")

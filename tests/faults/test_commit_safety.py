@@ -94,7 +94,7 @@ def test_commit_with_cleaned_up_version_has_unknown_state() -> None:
             store.delete(Naming.V2.manifest_path(version))
 
     hooked = Hooked(store, "put_if_absent", meanwhile, late=True)
-    with pytest.raises(CommitStateUnknown, match="it was cleaned up by now, the newest is 6"):
+    with pytest.raises(CommitStateUnknown, match="was cleaned up by now, the newest is 6"):
         commit(NoDeletes(hooked), append(2), clock.options())
 
 

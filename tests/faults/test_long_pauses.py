@@ -13,8 +13,11 @@ from pennon.errors import CommitStateUnknown, NotFoundError, RetryableConflict, 
 from pennon.io.store import ObjectInfo, Store
 from pennon.table.commit.loop import commit
 from pennon.table.commit.options import LONG_AGO
+from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, transaction_path
 from pennon.table.operations import Overwrite
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import read_transaction, serialize_transaction
 from pennon.table.versions import latest_version, read_manifest
 from pennon.testing import LatencyStore, WrappedStore
 from tests.faults.test_commit import Hooked, new_store
@@ -49,14 +52,22 @@ def test_commit_after_long_pause_checks_its_data_files() -> None:
     assert latest_version(store) == 2
 
 
-def test_commit_after_long_pause_rewrites_its_transaction_file() -> None:
+def test_commit_after_long_pause_writes_another_transaction_file() -> None:
+    """A clean-up may have taken the old one, or be about to."""
     store = new_store("slept with a transaction")
     mine = append(2)
     clock = FakeTime()
     path = transaction_path(mine.file_name)
     made = commit(slept(store, clock, 8 * DAY, path), mine, clock.options(now_ns=options_of(clock)))
     assert made.version == 3
-    assert store.open(path).size_bytes > 0
+    assert_has_new_file(store, made, mine)
+
+
+def assert_has_new_file(store: Store, made: Manifest, mine: Transaction) -> None:
+    """A version names a file of its transaction that was written after the pause."""
+    assert made.transaction_file not in {None, mine.file_name}
+    written = read_transaction(store, replace(made, transaction=None))
+    assert written == serialize_transaction(mine)
 
 
 class PausingLook(LatencyStore):
@@ -78,14 +89,15 @@ class PausingLook(LatencyStore):
             self.has_come.set()
 
 
-def test_commit_after_long_pause_in_its_look_rewrites_its_transaction_file() -> None:
+def test_commit_after_long_pause_in_its_look_writes_another_transaction_file() -> None:
     """The file is written while versions are listed."""
     store, mine, clock = new_store("slept while it looked"), append(2), FakeTime()
     path = transaction_path(mine.file_name)
     options = replace(clock.options(now_ns=options_of(clock)), base=read_manifest(store))
-    assert commit(PausingLook(store, clock, path), mine, options).version == 3
+    made = commit(PausingLook(store, clock, path), mine, options)
+    assert made.version == 3
     assert clock.now > 8 * DAY
-    assert store.open(path).size_bytes > 0
+    assert_has_new_file(store, made, mine)
 
 
 class Aged(WrappedStore):
@@ -150,3 +162,26 @@ def test_commit_after_long_pause_does_not_resend_its_manifest() -> None:
     with pytest.raises(CommitStateUnknown, match="whether version 3 was committed is not known"):
         commit(Sleepy(store), append(2), clock.options())
     assert latest_version(store) == 2
+
+
+@pytest.mark.parametrize("next_is_there", [True, False])
+def test_commit_with_the_next_version_cleaned_up_is_not_called_a_conflict(
+    next_is_there: bool,
+) -> None:
+    """A tag may keep the version, and the next one went: whether it counts cannot be seen any more."""
+    store = new_store("kept")
+    time = FakeTime()
+
+    def others() -> None:
+        for version in range(3, 8):
+            commit(store, append(version))
+        for version in (1, 2, 5) if next_is_there else (1, 2, 4):
+            store.delete(Naming.V2.manifest_path(version))
+        time.now += 400
+
+    hooked = Hooked(store, "put_if_absent", others, late=True)
+    if next_is_there:
+        assert commit(hooked, append(2), time.options()).version == 3
+        return
+    with pytest.raises(CommitStateUnknown, match="or the version after it, was cleaned up"):
+        commit(hooked, append(2), time.options())

@@ -85,7 +85,11 @@ class Tags:
         return ops.tagged_version(self._dataset.snapshot, tag)
 
     def create(self, tag: str, reference: Reference = None) -> None:
-        """Name a version; raises RefExistsError, a ValueError, if the name is taken."""
+        """Name a version.
+
+        Raises RefExistsError, a ValueError, if the name is taken, NotFoundError if there is no such version,
+        and RetryableConflict if a clean-up is removing it.
+        """
         ops.tag_version(self._dataset.snapshot, tag, reference)
 
     def delete(self, tag: str) -> None:
@@ -93,7 +97,7 @@ class Tags:
         ops.drop_tag(self._dataset.snapshot, tag)
 
     def update(self, tag: str, reference: Reference = None) -> None:
-        """Give the name to another version; raises NotFoundError."""
+        """Give the name to another version; raises NotFoundError, and RetryableConflict as `create` does."""
         ops.move_tag(self._dataset.snapshot, tag, reference)
 
     def replace_metadata(self, tag: str, metadata: Mapping[str, str]) -> None:

@@ -141,7 +141,8 @@ class DatasetVersions(DatasetBase):
     ) -> Self:
         """Make a branch that leaves at a version, this one by default, and return it.
 
-        Raises RefExistsError, InvalidRefError for a name that no branch can have, NotFoundError.
+        Raises RefExistsError, InvalidRefError for a name that no branch can have, NotFoundError, and
+        RetryableConflict if a clean-up is removing the version.
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> trial = ds.create_branch("trial")
@@ -154,7 +155,8 @@ class DatasetVersions(DatasetBase):
     def restore(self, *version: Any) -> None:
         """Make this version the newest of its branch again, as a new version.
 
-        Another version is checked out first: ``dataset.checkout_version(3).restore()``.
+        Another version is checked out first: ``dataset.checkout_version(3).restore()``.  Raises NotFoundError if
+        a clean-up has removed the version, and RetryableConflict if one is removing it.
 
         >>> ds = pennon.write_dataset(pa.table({"id": [1, 2, 3]}), uri)
         >>> _ = ds.delete("id > 1")

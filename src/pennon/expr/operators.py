@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.numpy_types import numpy_dtype
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
 from pennon.expr.float_order import has_floats, one_form, one_key
@@ -207,7 +208,7 @@ def _remainder_of_one(values: pa.Array, divisor: pa.Scalar) -> pa.Array | None:
 
     NumPy divides by one number for all rows three times as fast as Arrow does.
     """
-    kind = np.dtype(values.type.to_pandas_dtype())
+    kind = numpy_dtype(values.type)
     size = abs(divisor.as_py() or 0)
     if not 0 < size <= np.iinfo(kind).max:  # the type's least number has no negative
         return None

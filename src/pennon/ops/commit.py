@@ -6,16 +6,15 @@ counts that old writers left out, and dictionaries of version 0.1 are seen to he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId
-from pennon.errors import NotFoundError, StoreError
 from pennon.io.store import Store
 from pennon.ops.dictionaries import dictionaries_of
+from pennon.ops.held import held
 from pennon.ops.row_counts import counted
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
@@ -26,7 +25,6 @@ from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
-from pennon.table.naming import holding_path
 from pennon.table.operations import Delete, Operation, Overwrite, Restore, Update
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
@@ -101,24 +99,9 @@ def commit_transaction(
     if detached:
         return commit_detached(store, transaction, options)
     if isinstance(transaction.operation, Restore):
-        with _held(store, transaction.operation.version):
-            return commit(store, transaction, options)
+        with held(store, transaction.operation.version) as hold:
+            return commit(store, transaction, replace(options, before_again=hold.renew))
     return commit(store, transaction, options, affected)
-
-
-@contextmanager
-def _held(store: Store, version: int) -> Iterator[None]:
-    """Keep clean-up from an old version, and its files, while a commit makes it the newest again.
-
-    The file that says so is there before the version's manifest is read: whoever deletes that later sees it.
-    """
-    path = holding_path(version)
-    store.put(path, b"{}")
-    try:
-        yield
-    finally:
-        with suppress(StoreError, NotFoundError):  # clean-up takes it a week later
-            store.delete(path)
 
 
 def commit_repaired(

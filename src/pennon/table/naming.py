@@ -12,7 +12,6 @@ Source: ledger F-40; rust/lance-table/src/io/commit.rs in the Lance repository.
 from __future__ import annotations
 
 import re
-import uuid
 from enum import Enum
 
 from pennon.core.units import DatasetVersion
@@ -31,7 +30,6 @@ _U64_MAX = (1 << 64) - 1
 _V2_DIGITS = 20
 _MANIFEST = re.compile(rf"(?:.*/)?([0-9]{{1,{_V2_DIGITS}}})\.manifest", re.ASCII | re.DOTALL)
 _TRANSACTION = re.compile(r"[0-9]{1,20}-[0-9A-Za-z-]{1,64}\.txn", re.ASCII)
-_HOLDING = re.compile(rf"{VERSIONS}/\.tmp_hold-([0-9]{{1,20}})-[0-9a-f-]{{36}}\.json", re.ASCII)
 
 
 class Naming(Enum):
@@ -76,17 +74,6 @@ def parse_manifest_name(path: str) -> tuple[Naming, DatasetVersion] | None:
     naming = Naming.V2 if len(found[1]) == _V2_DIGITS else Naming.V1
     version = _U64_MAX - number if naming is Naming.V2 else number
     return (naming, DatasetVersion(version)) if 0 < version <= MAX_VERSION else None
-
-
-def holding_path(version: int) -> str:
-    """Return a new path for the file that keeps clean-up from a version, relative to the table's root."""
-    return f"{VERSIONS}/.tmp_hold-{version}-{uuid.uuid4()}.json"
-
-
-def held_version(path: str) -> int | None:
-    """Return the version that a file keeps clean-up from; None if it is no such file."""
-    found = _HOLDING.fullmatch(path)
-    return None if found is None else int(found[1])
 
 
 def transaction_path(name: str) -> str:

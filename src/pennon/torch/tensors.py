@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 import torch
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.errors import ArgumentError
 
 Values: TypeAlias = Any
@@ -139,7 +140,7 @@ def _shared(array: pa.Array[Any]) -> torch.Tensor:
     """
     values = array.buffers()[1]
     if values is None or not len(array):
-        return torch.from_dlpack(np.empty(len(array), array.type.to_pandas_dtype()))
+        return torch.from_dlpack(np.empty(len(array), numpy_dtype(array.type)))
     if not values.is_mutable:
         return torch.from_numpy(np.array(array.to_numpy(zero_copy_only=True), copy=True))
     return torch.from_dlpack(array)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import pennon
-from pennon.errors import CommitStateUnknown, StoreError
+from pennon.errors import CommitError, CommitStateUnknown, ConflictError, StoreError
 
 BASE_COLUMNS = ("id", "v")
 EXTRA = "w"
@@ -153,16 +153,21 @@ class CommitAgain(Append):
         fragments = write_fragments(table_of(self.ids, 0, columns), dataset)
         operation = pennon.LanceOperation.Append(fragments)
         transaction = pennon.Transaction(dataset.version, operation)
+        unknown: CommitStateUnknown | None = None
         for left in (2, 1, 0):
             try:
                 client.handle = pennon.LanceDataset.commit(
                     dataset, transaction, commit_lock=client.lock
                 )
-            except (CommitStateUnknown, StoreError):
-                if not left:
+            except CommitStateUnknown as error:
+                unknown = error
+            except (StoreError, CommitError) as error:
+                if isinstance(error, ConflictError) or (not left and unknown is None):
                     raise
             else:
                 return
+        if unknown is not None:
+            raise unknown
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.numpy_types import numpy_dtype
 from pennon.expr.operators import OPERATORS, is_in
 
 VALUES = [None, -1.0, -0.0, 0.0, 1.0, math.inf, math.nan]
@@ -81,7 +82,7 @@ def _of_kind(numbers: list[int | None], kind: pa.DataType) -> pa.Array:
 )
 def test_remainder_of_one_divisor_has_the_sign_of_the_dividend_at_all_bounds(name: str) -> None:
     kind = pa.type_for_alias(name)
-    bounds = np.iinfo(kind.to_pandas_dtype())
+    bounds = np.iinfo(numpy_dtype(kind))
     numbers = [0, 1, 6, 7, 8, bounds.max, bounds.max - 1, bounds.min, bounds.min + 1, None]
     if bounds.min < 0:
         numbers += [-1, -6, -7, -8]

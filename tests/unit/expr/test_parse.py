@@ -22,7 +22,10 @@ BATCH = pa.record_batch(
         "s": ["a", "Bob", None, ""],
         "S2": ["x", "y", "z", "w"],
         "d": pa.array([dt.date(2020, 1, 1), dt.date(2020, 1, 31), None, dt.date(1970, 1, 1)]),
-        "st": pa.array([{"x": 1, "Y": "q"}, {"x": 2, "Y": None}, None, {"x": 4, "Y": "s"}]),
+        "st": pa.array(
+            [{"x": 1, "Y": "q"}, {"x": 2, "Y": None}, None, {"x": 4, "Y": "s"}],
+            pa.struct([("x", pa.int64()), ("Y", pa.string())]),
+        ),
     }
 )
 

@@ -16,7 +16,7 @@ MAY_DELETE = {
     "catalog/table_folders.py": "markers of names, in folders of tables; a table itself by ops/cleanup/drop.py",
     "file/session.py": "a file that the user of a file session names",
     "index/new_files.py": "sorted runs of an index build under way, which no version ever named",
-    "ops/commit.py": "a note that keeps clean-up from a version while it is restored",
+    "ops/held.py": "a note that keeps clean-up from a version while it is restored, tagged or branched from",
     "ops/versions/branches.py": "a branch that is dropped",
     "ops/cleanup/drop.py": "a table that is dropped",
     "ops/cleanup/run.py": "clean-up",

@@ -10,10 +10,11 @@ import re
 from enum import Enum
 from typing import Final
 
+from pennon.table.cleanup_notes import is_plan, is_stamp
+
 FOLDERS: Final = ("data", "_deletions", "_indices", "_transactions")
 """Beside ``_versions``."""
 
-PLAN: Final = re.compile(r"_versions/\.tmp_clean-[0-9a-f-]{36}\.json", re.ASCII)
 DETACHED: Final = re.compile(r"_versions/d[0-9]{1,20}\.manifest", re.ASCII)
 
 
@@ -44,7 +45,7 @@ _PATTERNS: Final = {
 
 def kind_of(path: str) -> Kind | None:
     """Return what the file at a path, relative to the table's folder, is; None if not a table's."""
-    if PLAN.fullmatch(path):
+    if is_plan(path) or is_stamp(path):
         return None
     for kind, pattern in _PATTERNS.items():
         if pattern.fullmatch(path):

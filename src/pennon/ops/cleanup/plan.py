@@ -2,23 +2,24 @@
 
 A version goes if the policy calls it old, and nobody needs it: it is not the newest, nor that of the
 caller's handle or newer, no tag names it, or keeps it for a reader that has still to come there, no branch
-left it, no commit is about to restore it.  A file goes if no version that stays names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
+left it, nobody is about to restore it, to tag it or to branch from it.  A file goes if no version that stays names it, and either a version that goes named it (*verified*), or a clean-up that was cut short had
 planned it, or it is an orphan that is old enough.  The times of other files never matter.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pennon.errors import NotFoundError, TaggedVersionsError
 from pennon.io.store import ObjectInfo
-from pennon.ops.cleanup.file_kinds import FOLDERS, PLAN, Kind, kind_of
+from pennon.ops.cleanup.file_kinds import FOLDERS, Kind, kind_of
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.survey import Survey, View
+from pennon.table.cleanup_notes import CleanupPlan, is_plan, parse_plan, serialize_plan
 from pennon.table.named_files_wire import Names
+from pennon.table.naming import parse_manifest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,26 @@ class Doomed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Manifests to take away, oldest first, then files; ``adopted``: plans of runs cut short."""
+    """Manifests to take away, oldest first, then files.
+
+    ``adopted``: the plans of other runs, which were cut short or are under way, by path; each with the versions
+    that must be gone before it may be deleted.
+    """
 
     manifests: tuple[Doomed, ...]
     files: tuple[Doomed, ...]
-    adopted: tuple[str, ...] = ()
+    adopted: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """Return what the next run must know if this one is cut short."""
-        return json.dumps({"files": [each.path for each in self.files]}).encode()
+        """Return what others must know while this runs, and the next run if this one is cut short."""
+        versions = frozenset(filter(None, map(version_of, self.manifests)))
+        return serialize_plan(CleanupPlan(tuple(each.path for each in self.files), versions))
+
+
+def version_of(manifest: Doomed) -> int | None:
+    """Return the version that a manifest is of."""
+    parsed = parse_manifest_name(manifest.path)
+    return None if parsed is None else int(parsed[1])
 
 
 def make_plan(
@@ -62,16 +74,19 @@ def make_plan(
     kept = survey.named_by(staying)
     kept.add(survey.named_elsewhere(view))
     named = survey.named_by(going)
-    adopted = {info.path: _read_plan(survey, info.path) for info in view.files if is_plan(info)}
-    for paths in adopted.values():
-        named.paths.update(paths)
+    adopted = {}
+    for info in filter(lambda info: is_plan(info.path), view.files):
+        other = _read_plan(survey, info.path)
+        named.paths.update(other.files)
+        may_run = not policy.is_orphan(info.modified, now)
+        adopted[info.path] = (other.versions or frozenset()) if may_run else frozenset()
     files = tuple(
         doomed
         for info in _all_files(survey, view)
         if (doomed := _judge(info, kept, named, policy, now)) is not None
     )
     manifests = tuple(Doomed(info, Kind.MANIFEST) for info in going)
-    return Plan(manifests, files, tuple(adopted))
+    return Plan(manifests, files, adopted)
 
 
 def old_versions(view: View, policy: Policy, handle_version: int, now: datetime) -> set[int]:
@@ -92,12 +107,8 @@ def old_versions(view: View, policy: Policy, handle_version: int, now: datetime)
             "error_if_tagged_old_versions=False to keep such versions"
         )
         raise TaggedVersionsError(message)
-    return old - set(tagged.values()) - set(view.children.values()) - view.held
-
-
-def is_plan(info: ObjectInfo) -> bool:
-    """Tell whether a file is the plan of a clean-up."""
-    return PLAN.fullmatch(info.path) is not None
+    named = {*tagged.values(), *view.children.values()}
+    return {v for v in old - named if not any(hold.covers(v) for hold in view.holds)}
 
 
 def _all_files(survey: Survey, view: View) -> Iterator[ObjectInfo]:
@@ -117,11 +128,9 @@ def _judge(
     return Doomed(info, kind, unverified=True) if policy.is_orphan(info.modified, now) else None
 
 
-def _read_plan(survey: Survey, path: str) -> list[str]:
-    """Return the files that a run which was cut short had planned to take away; none if it is torn."""
+def _read_plan(survey: Survey, path: str) -> CleanupPlan:
+    """Return what another run planned to take away; nothing if that run has ended since."""
     try:
-        found = json.loads(survey.home.read_whole(path).to_pybytes())
-        files = found["files"]
-    except (NotFoundError, ValueError, KeyError, TypeError, RecursionError):
-        return []
-    return [each for each in files if isinstance(each, str)] if isinstance(files, list) else []
+        return parse_plan(survey.home.read_whole(path).to_pybytes())
+    except NotFoundError:
+        return CleanupPlan(())

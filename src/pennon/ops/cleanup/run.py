@@ -3,17 +3,19 @@
 ::
 
     write a file of our own           its time is now, by the store's clock
-    look: manifests, tags, branches   → the plan, which is written into that file
-    look again                        what somebody needs since then stays
+    look: manifests, tags, branches   → the plan
+    write the plan                    nobody restores, tags or branches from its versions any more
+    look again                        what somebody needs since the first look stays
     delete manifests, oldest first
-    look again                        what a manifest that is there names stays, and what one names that is restored
+    look again                        what a manifest that is there names stays
     delete files
     delete the plan
 
 Manifests go first, so no version is ever there of which a file is missing.  A run that is cut short
 leaves its plan, and the next one takes away what is left of it: without the plan, files whose
-manifests are gone would be nobody's for a week.  On a disk that is full the plan is written after the
-oldest manifest went, which makes room, and now is by this computer's clock.
+manifests are gone would be nobody's for a week.  A plan of which versions are left may be that of a run
+under way, and stays for a week.  On a disk that is full the plan is written after the oldest manifest went,
+which makes room, and now is by this computer's clock.
 
 Source: commit-and-faults reference, 1.8.
 """
@@ -22,7 +24,6 @@ from __future__ import annotations
 
 import errno
 import time
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,11 +34,11 @@ from pennon.core.thread_pools import PoolSpec, map_all
 from pennon.errors import ArgumentError, Breadcrumb, StoreError
 from pennon.io.store import Store
 from pennon.ops.cleanup.file_kinds import Kind
-from pennon.ops.cleanup.plan import Doomed, Plan, is_plan, make_plan, old_versions
+from pennon.ops.cleanup.plan import Doomed, Plan, make_plan, old_versions
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.survey import Survey, View
 from pennon.scan.snapshot import Snapshot
-from pennon.table.naming import parse_manifest_name
+from pennon.table.cleanup_notes import is_stamp, new_plan_path, new_stamp_path
 
 _CONCURRENCY = 8
 _ATTEMPTS = 5
@@ -119,21 +120,22 @@ def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Remov
 def _clean(snapshot: Snapshot, policy: Policy, pace: Pace | None) -> Removed:
     survey = survey_of(snapshot)
     pace = pace or Pace()
-    mine = f"_versions/.tmp_clean-{uuid.uuid4()}.json"
+    notes = [new_stamp_path(), new_plan_path()]
+    stamp, mine = notes
     try:
-        plan, now = _plan(survey, policy, snapshot.manifest.version, mine)
+        plan, now = _plan(survey, policy, snapshot.manifest.version, stamp)
         is_kept = _put(survey.home, mine, plan.to_json())
         manifests = _still_old(survey, plan, policy, snapshot.manifest.version, now)
     except BaseException:
-        with suppress(StoreError):
-            survey.home.delete(mine)
+        _forget(survey, notes)
         raise
     plan = replace(plan, manifests=manifests)
     if is_kept:
         return _remove(survey, plan, pace, mine)
-    first, rest = manifests[:1], manifests[1:]
-    gone, failed = _delete(survey.home, first, pace)
+    gone, failed = _delete(survey.home, manifests[:1], pace)
+    plan = replace(plan, manifests=manifests[1:])
     _put(survey.home, mine, plan.to_json())
+    rest = _still_old(survey, plan, policy, snapshot.manifest.version, now)
     removed = _remove(survey, replace(plan, manifests=rest), pace, mine)
     return Removed((*gone, *removed.files), failed + removed.failed)
 
@@ -149,26 +151,25 @@ def _put(store: Store, path: str, data: bytes) -> bool:
     return True
 
 
-def _plan(survey: Survey, policy: Policy, handle_version: int, mine: str) -> tuple[Plan, datetime]:
-    view, written = _look_now(survey, mine)
+def _plan(survey: Survey, policy: Policy, handle_version: int, stamp: str) -> tuple[Plan, datetime]:
+    view, written = _look_now(survey, stamp)
     now = written or _own_clock(view)
-    files = [info for info in view.files if info.path != mine]
-    return make_plan(survey, replace(view, files=files), policy, handle_version, now), now
+    return make_plan(survey, view, policy, handle_version, now), now
 
 
-def _look_now(survey: Survey, mine: str) -> tuple[View, datetime | None]:
+def _look_now(survey: Survey, stamp: str) -> tuple[View, datetime | None]:
     """Write a file, and look; return its time, None if nothing can be written.
 
     Another clean-up may take it for one that was left behind, and away: then it is written again.
     """
     for _ in range(_ATTEMPTS):
-        is_written = _put(survey.home, mine, b"{}")
+        is_written = _put(survey.home, stamp, b"{}")
         view = survey.look()
-        times = [info.modified for info in view.files if info.path == mine]
+        times = [info.modified for info in view.files if info.path == stamp]
         if times or not is_written:
             return view, times[0] if is_written else None
     message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
-    raise StoreError(message, where=Breadcrumb(file=mine))
+    raise StoreError(message, where=Breadcrumb(file=stamp))
 
 
 def _still_old(
@@ -186,21 +187,20 @@ def _remove(survey: Survey, plan: Plan, pace: Pace, mine: str) -> Removed:
     view = survey.look()
     kept = survey.named_by(view.versions.values())
     kept.add(survey.named_elsewhere(view))
-    held = [each.info for each in plan.manifests if _version_of(each) in view.held]
-    kept.add(survey.named_by(held))
     free = [each for each in plan.files if not kept.may_name(each.path)]
     files, more = _delete(survey.home, free, pace)
-    left = {info.path for info in view.files if is_plan(info)}
-    if not failed and not more and not held:
-        for path in (*(path for path in plan.adopted if path in left), mine):
-            with suppress(StoreError):  # whoever cleans up next does it
-                survey.home.delete(path)
+    if not failed and not more:
+        left = [info.path for info in view.files]
+        others = [path for path in left if path in plan.adopted]
+        ended = [path for path in others if plan.adopted[path].isdisjoint(view.versions)]
+        _forget(survey, (*ended, mine, *filter(is_stamp, left)))
     return Removed((*gone, *files), failed + more)
 
 
-def _version_of(manifest: Doomed) -> int | None:
-    parsed = parse_manifest_name(manifest.path)
-    return None if parsed is None else int(parsed[1])
+def _forget(survey: Survey, notes: Iterable[str]) -> None:
+    for path in notes:
+        with suppress(StoreError):  # whoever cleans up next does it
+            survey.home.delete(path)
 
 
 def _delete(store: Store, doomed: Iterable[Doomed], pace: Pace) -> tuple[list[Doomed], int]:

@@ -16,10 +16,11 @@ from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import ObjectInfo, Store
 from pennon.ops.cleanup.file_kinds import DETACHED
 from pennon.table.base_paths import branch_store, root_of
+from pennon.table.cleanup_notes import Hold, parse_hold
 from pennon.table.flags import check_readable
 from pennon.table.manifest_wire import parse_messages
 from pennon.table.named_files_wire import Names, read_names
-from pennon.table.naming import VERSIONS, held_version, parse_manifest_name
+from pennon.table.naming import VERSIONS, parse_manifest_name
 from pennon.table.refs.tags_and_branches import TREE, branch_folder, list_branches, list_tags
 
 _ANY_MANIFEST = re.compile(r"(?:.*/)?_versions/[^/]+\.manifest")
@@ -31,8 +32,8 @@ class View:
 
     ``versions``: this line's manifests by version.  ``tags`` and ``children``: the versions of this
     line that tags name and branches left, by their names.  ``kept_from``: the oldest version that is kept
-    with all later ones, for readers that have still to come there.  ``held``: the versions that a commit is
-    about to restore.  ``others``: manifests that stay whatever happens, detached ones and those of other lines,
+    with all later ones, for readers that have still to come there.  ``held``: the versions that somebody
+    is about to restore, to tag or to branch from.  ``others``: manifests that stay whatever happens, detached ones and those of other lines,
     by path from the table's root.
     """
 
@@ -43,7 +44,7 @@ class View:
     files: list[ObjectInfo]
     """All that lies in ``_versions/``."""
     kept_from: int | None = None
-    held: frozenset[int] = frozenset()
+    holds: tuple[Hold, ...] = ()
 
     def stored(self) -> dict[int, datetime]:
         """Return when each version was stored."""
@@ -88,7 +89,7 @@ class Survey:
             others,
             files,
             min((tag.version for tag in mine.values() if tag.keeps_later), default=None),
-            frozenset(filter(None, (held_version(info.path) for info in files))),
+            tuple(filter(None, (parse_hold(info.path) for info in files))),
         )
 
     def _versions(self, files: Iterable[ObjectInfo]) -> dict[int, ObjectInfo]:

@@ -14,9 +14,12 @@ from datetime import UTC, datetime
 from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, RefExistsError
 from pennon.io.store import Store
 from pennon.ops.commit import commit_transaction
+from pennon.ops.held import held
 from pennon.ops.versions.refs import (
+    Point,
     Reference,
     check_texts,
+    held_too_long,
     measure,
     open_point,
     open_version,
@@ -49,7 +52,8 @@ def make_branch(snapshot: Snapshot, name: str, reference: Reference) -> Snapshot
     """Make a branch that leaves at a version, and return its first version.
 
     The branch's manifest is made first and its name after, so a name always leads somewhere.  A
-    branch that was left without its name, by a crash in between, gets it now.
+    branch that was left without its name, by a crash in between, gets it now.  Raises RefExistsError,
+    NotFoundError, InvalidRefError, and RetryableConflict if a clean-up is removing the version.
     """
     check_new_branch_name(name)
     root = root_of(snapshot.store)
@@ -59,14 +63,18 @@ def make_branch(snapshot: Snapshot, name: str, reference: Reference) -> Snapshot
     point = resolve(snapshot, reference)
     source = open_point(snapshot, point)
     parent = None if point.branch is None else read_branch(root, point.branch)
-    _, size_bytes = measure(snapshot, point)
+    version = source.manifest.version
     home = branch_store(root, name)
     clone = _clone_of(source, name)
-    manifest = _left_unnamed(home, clone) or _commit_clone(source, home, clone)
-    now = int(datetime.now(UTC).timestamp())
-    version = source.manifest.version
-    identifier = new_identifier(parent, version)
-    create_branch(root, name, Branch(point.branch, version, now, size_bytes, identifier))
+    with held(branch_store(root, point.branch), version) as hold:
+        _, size_bytes = measure(snapshot, Point(point.branch, version))
+        manifest = _left_unnamed(home, clone) or _commit_clone(source, home, clone)
+        now = int(datetime.now(UTC).timestamp())
+        identifier = new_identifier(parent, version)
+        create_branch(root, name, Branch(point.branch, version, now, size_bytes, identifier))
+        if not hold.lasts():
+            root.delete(branch_path(name))
+            raise held_too_long(snapshot, point.branch, version)
     placed = place_store(home, manifest, trust_of(snapshot.store))
     return Snapshot(placed, manifest, snapshot.session)
 

@@ -6,13 +6,14 @@ A number means the branch that the handle stands on.  ``(branch, version)`` name
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from pennon.errors import NotFoundError, RefExistsError
+from pennon.errors import NotFoundError, RefExistsError, RetryableConflict
 from pennon.io.store import Store
+from pennon.ops.held import held
 from pennon.scan.snapshot import Snapshot
 from pennon.table.base_paths import branch_store, place_store, root_of, trust_of
 from pennon.table.refs.files import KEEPS_LATER, Tag
@@ -113,27 +114,38 @@ def tagged_version(snapshot: Snapshot, name: str) -> int:
 
 
 def tag_version(snapshot: Snapshot, name: str, reference: Reference) -> None:
-    """Give a version a name.  Raises RefExistsError, NotFoundError, InvalidRefError."""
+    """Give a version a name.
+
+    Raises RefExistsError, NotFoundError, InvalidRefError, and RetryableConflict if a clean-up is removing the version.
+    """
     check_new_tag_name(name)
-    now = datetime.now(UTC)
-    tag = replace(_tag(snapshot, reference), created_at=now, updated_at=now)
-    create_tag(root_of(snapshot.store), name, tag)
+    _create(snapshot, name, _tag_of(snapshot, reference))
 
 
 def move_tag(snapshot: Snapshot, name: str, reference: Reference) -> None:
-    """Give a tag that exists to another version; when it was made and its metadata stay."""
+    """Give a tag that exists to another version; when it was made and its metadata stay.
+
+    Raises NotFoundError, and RetryableConflict if a clean-up is removing the version.
+    """
     root = root_of(snapshot.store)
     old = read_tag(root, name)
-    new = _tag(snapshot, reference)
-    now = datetime.now(UTC)
-    kept = replace(new, created_at=old.created_at or now, updated_at=now, metadata=old.metadata)
-    replace_tag(root, name, kept)
+    new = replace(_tag_of(snapshot, reference), created_at=old.created_at, metadata=old.metadata)
+    if old.keeps_later and old.branch == new.branch and old.version <= new.version:
+        replace_tag(root, name, _measured(snapshot, new))
+        return
+    _store_held(
+        snapshot,
+        new,
+        lambda tag: replace_tag(root, name, tag),
+        lambda: replace_tag(root, name, old),
+    )
 
 
 def hold_versions(snapshot: Snapshot, name: str, reference: Reference) -> None:
     """Let a tag keep a version and all later ones from clean-ups; a tag that does so already is moved.
 
-    Raises RefExistsError if the tag is there for something else, NotFoundError, InvalidRefError.
+    Raises RefExistsError if the tag is there for something else, NotFoundError, InvalidRefError, and
+    RetryableConflict if a clean-up is removing the version, or a later one.
     """
     root = root_of(snapshot.store)
     known = list_tags(root).get(name)
@@ -144,9 +156,7 @@ def hold_versions(snapshot: Snapshot, name: str, reference: Reference) -> None:
         move_tag(snapshot, name, reference)
         return
     check_new_tag_name(name)
-    now = datetime.now(UTC)
-    tag = replace(_tag(snapshot, reference), created_at=now, updated_at=now)
-    create_tag(root, name, replace(tag, metadata=dict([KEEPS_LATER])))
+    _create(snapshot, name, replace(_tag_of(snapshot, reference), metadata=dict([KEEPS_LATER])))
 
 
 def describe_tag(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:
@@ -171,10 +181,46 @@ def drop_tag(snapshot: Snapshot, name: str) -> None:
     root.delete(tag_path(name))
 
 
-def _tag(snapshot: Snapshot, reference: Reference) -> Tag:
+def _create(snapshot: Snapshot, name: str, tag: Tag) -> None:
+    root = root_of(snapshot.store)
+    _store_held(
+        snapshot, tag, lambda tag: create_tag(root, name, tag), lambda: root.delete(tag_path(name))
+    )
+
+
+def _tag_of(snapshot: Snapshot, reference: Reference) -> Tag:
+    """Return a tag of the version that is meant, which may not exist."""
     point = resolve(snapshot, reference)
-    version, size_bytes = measure(snapshot, point)
-    return Tag(point.branch, version, manifest_size=size_bytes)
+    number = measure(snapshot, point)[0] if point.version is None else point.version
+    return Tag(point.branch, number)
+
+
+def _store_held(
+    snapshot: Snapshot, tag: Tag, store: Callable[[Tag], None], undo: Callable[[], None]
+) -> None:
+    """Store a tag of a version that no clean-up removes meanwhile; raises NotFoundError if there is none."""
+    line = branch_store(root_of(snapshot.store), tag.branch)
+    with held(line, tag.version, with_later=tag.keeps_later) as hold:
+        store(_measured(snapshot, tag))
+        if not hold.lasts():
+            undo()
+            raise held_too_long(snapshot, tag.branch, tag.version)
+
+
+def _measured(snapshot: Snapshot, tag: Tag) -> Tag:
+    """Return a tag with the size of its version's manifest, updated now; raises NotFoundError."""
+    _, size_bytes = measure(snapshot, Point(tag.branch, tag.version))
+    now = datetime.now(UTC)
+    return replace(tag, manifest_size=size_bytes, created_at=tag.created_at or now, updated_at=now)
+
+
+def held_too_long(snapshot: Snapshot, branch: str | None, version: int) -> RetryableConflict:
+    """Return the error for a version that was held for so long that the next clean-up may remove it."""
+    message = (
+        f"a clean-up deleted what held version {Point(branch, version)} of {root_of(snapshot.store).uri!r}, "
+        "as it does after a week, or with delete_unverified; nothing was named, try again"
+    )
+    return RetryableConflict(message)
 
 
 def measure(snapshot: Snapshot, point: Point) -> tuple[int, int]:

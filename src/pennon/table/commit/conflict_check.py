@@ -47,6 +47,18 @@ class PendingCommit:
     adds_keys: bool = False
     dropped: set[FieldId] = field(default_factory=set)
     """Fields of the new files that a version judged so far does not have."""
+    pauses: int = 0
+    """How often the transaction's file was given a new name."""
+
+    @property
+    def file_name(self) -> str:
+        """Return the name of the transaction's file."""
+        name = self.transaction.file_name
+        return f"{name.removesuffix('.txn')}-{self.pauses}.txn" if self.pauses else name
+
+    def with_new_file(self) -> PendingCommit:
+        """Return the same with another file: a clean-up may be about to delete the one that was written long ago."""
+        return replace(self, pauses=self.pauses + 1)
 
     def on(
         self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]
@@ -61,12 +73,12 @@ class PendingCommit:
 
     def put_file(self, store: CommitStore) -> None:
         """Write the transaction's file, which readers do not see until a manifest names it."""
-        store.put(transaction_path(self.transaction.file_name), self.wire)
+        store.put(transaction_path(self.file_name), self.wire)
 
     def create_file(self, store: CommitStore) -> bool:
         """Write the transaction's file if there is none of its name; return whether that was done."""
         try:
-            store.put_if_absent(transaction_path(self.transaction.file_name), self.wire)
+            store.put_if_absent(transaction_path(self.file_name), self.wire)
         except LanceError:
             return False  # `put_file` says what is wrong, if it still is
         return True
@@ -77,7 +89,7 @@ class PendingCommit:
         Raises what `check_new_files` raises.
         """
         self.put_file(store)
-        now = store.info(transaction_path(self.transaction.file_name)).modified
+        now = store.info(transaction_path(self.file_name)).modified
         check_new_files(store, self.transaction.operation, head, now)
 
 

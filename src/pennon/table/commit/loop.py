@@ -175,20 +175,15 @@ def _commit(store: CommitStore, mine: PendingCommit, options: CommitOptions) -> 
         now_ns = options.clock.now_ns()
         # The file is written beside the look, which may have paused since.
         written, written_ns = (mine.wire, began_ns) if is_written else (written, written_ns)
+        if written and now_ns - written_ns >= _SAFE_AGE_NS:
+            mine, written = mine.with_new_file(), b""
         rebased = mine.on(store, head, shared)
         if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
             rebased.check_files(store, head)
             looked_ns = written_ns = now_ns
             written = rebased.wire
-        try:
-            manifest = next_manifest(store, head, rebased, options)
-        except ArgumentError as error:
-            if head.version == mine.transaction.read_version:
-                raise
-            message = f"does not fit version {head.version} any more: {error.message}"
-            raise RetryableConflict(message) from error
-        is_old = now_ns - written_ns >= _SAFE_AGE_NS
-        if manifest.transaction_file is not None and (written != rebased.wire or is_old):
+        manifest = _next_that_fits(store, head, rebased, options)
+        if manifest.transaction_file is not None and written != rebased.wire:
             rebased.put_file(store)
             written, written_ns = rebased.wire, now_ns
         if options.clock.seconds() - started > RESENT_WITHIN_SECONDS:
@@ -291,7 +286,7 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
     The pause is a random number of slots, of which there are twice as many each time, up to some
     seconds; a slot is a bit more than what the first attempt took, so writers that start together
     drift apart.
-    Raises CommitError when the time is over; the first attempt is always made.
+    Raises CommitError when the time is over, and what ``before_again`` raises; the first attempt is always made.
     """
     slot = 0.0
     begun = options.clock.seconds()
@@ -306,6 +301,8 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
                 raise CommitError(message)
             options.clock.sleep(pause)
             started = options.clock.seconds()
+            if options.before_again is not None:
+                options.before_again()
         yield started
         slot = slot or 1.1 * (options.clock.seconds() - started)
 
@@ -320,6 +317,19 @@ def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptio
         raise RetryableConflict(message)
 
 
+def _next_that_fits(
+    store: CommitStore, head: Manifest, mine: PendingCommit, options: CommitOptions
+) -> Manifest:
+    """Return the next version; raises RetryableConflict if the transaction does not fit ``head``, but fitted before."""
+    try:
+        return next_manifest(store, head, mine, options)
+    except ArgumentError as error:
+        if head.version == mine.transaction.read_version:
+            raise
+        message = f"does not fit version {head.version} any more: {error.message}"
+        raise RetryableConflict(message) from error
+
+
 def next_manifest(
     store: CommitStore, head: Manifest, mine: PendingCommit, options: CommitOptions
 ) -> Manifest:
@@ -328,7 +338,9 @@ def next_manifest(
     operation = mine.transaction.operation
     if isinstance(operation, Restore):
         around = replace(around, past=read_manifest(store, operation.version))
-    return replace(apply(head, mine.transaction, around), transaction=mine.wire)
+    made = apply(head, mine.transaction, around)
+    file_name = None if made.transaction_file is None else mine.file_name
+    return replace(made, transaction=mine.wire, transaction_file=file_name)
 
 
 def put_behind(

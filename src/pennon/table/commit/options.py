@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
 from typing import Any, Final
@@ -52,7 +52,7 @@ class CommitOptions:
     are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
     version that was planned on: if the table has another of its number, it is another table.
     ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one
-    are looked for.  ``repaired`` is what a repair made of the version that was planned on: an overwrite then keeps
+    are looked for.  ``before_again`` is called before each attempt but the first.  ``repaired`` is what a repair made of the version that was planned on: an overwrite then keeps
     all else that the version has.
     """
 
@@ -66,6 +66,7 @@ class CommitOptions:
     base: Manifest | None = None
     planned_ns: int | None = None
     repaired: Manifest | None = None
+    before_again: Callable[[], None] | None = None
     clock: Clock = SYSTEM_CLOCK
 
     def apply_context(self, store: CommitStore) -> ApplyContext:

@@ -139,16 +139,16 @@ def verify_latest(store: CommitStore, naming: Naming, manifest: Manifest, clock:
 def _is_mixed_above(store: CommitStore, naming: Naming, manifest: Manifest) -> bool:
     """Return whether names of both schemes lie beside a version that has landed.
 
-    Raises RetryableConflict if the version was made long after others had gone on, CommitStateUnknown if it
-    was cleaned up, and the one after it, so that nobody can tell.
+    Raises RetryableConflict if the version was made long after others had gone on, CommitStateUnknown if a
+    clean-up took what would tell.
     """
     newest = latest_location(store)
     goes_on = newest.version > manifest.version and not grants_versions(store)
     is_buried = _is_buried(store, naming, manifest.version) if goes_on else False
     if is_buried is None:
         message = (
-            f"whether version {manifest.version} counts is not known: it was cleaned up by now, the newest is "
-            f"{newest.version}"
+            f"whether version {manifest.version} counts is not known: it, or the version after it, was cleaned up "
+            f"by now, the newest is {newest.version}"
         )
         raise CommitStateUnknown(message)
     if is_buried:
@@ -176,10 +176,13 @@ def _unknown(manifest: Manifest, error: LanceError) -> CommitStateUnknown:
 
 
 def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool | None:
-    """Return whether the version after one is older than it, or was there and is gone.
+    """Return whether versions after one were made before it; None if that is not known.
 
-    None if the version itself is gone as well: clean-up takes the oldest first.  A migration copies the newest first, so what a copy's time says is nothing.  Our own name is gone once
-    it was copied, and the next version's old name goes after ours.
+    It is not known if a clean-up took the version and the next one: it takes the oldest first.  If it took the next
+    one alone, a later one that is older than ours tells.  Without such a one a tag may have kept ours, or ours
+    was put below others that are gone by now.  A migration copies the newest first, so a copy's time says nothing.
+    Our own name is gone once it was copied, and the next version's old name goes after ours.  Where our version has
+    a name of scheme V2 beside ours, `verify_latest` compares the two.
     """
     times = {}
     for item in store.list(VERSIONS):
@@ -187,13 +190,16 @@ def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool | None:
         if parsed is not None:
             times[parsed] = item.modified
     mine = times.get((naming, DatasetVersion(version)))
-    if mine is None and naming is Naming.V1:
+    if naming is Naming.V1 and (mine is None or (Naming.V2, DatasetVersion(version)) in times):
         return False
-    names = (naming, Naming.V2)
-    later = [times[name, n] for name in names if (name, n := DatasetVersion(version + 1)) in times]
+    above = [(n, name) for name, n in times if n > version and name in {naming, Naming.V2}]
+    next_names = {name for n, name in above if n == version + 1}
     if mine is None:
-        return False if later else None
-    return not later or later[0] < mine
+        return False if next_names else None
+    if next_names:
+        name = naming if naming in next_names else Naming.V2
+        return times[name, DatasetVersion(version + 1)] < mine
+    return True if any(times[name, n] < mine for n, name in above) else None
 
 
 def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:

@@ -2,97 +2,48 @@
 
 from __future__ import annotations
 
-import threading
-from datetime import timedelta
-
 import pytest
 
-from pennon.errors import NotFoundError
 from pennon.testing import WrappedStore
-from tests.unit.ops.cleanup.clocked import ClockedStore, open_table, write
-
-DAY = timedelta(days=1)
-MOST_STEPS = 60
-"""A clean-up makes fewer calls than that."""
+from tests.unit.ops.cleanup.beside import MOST_STEPS, interleavings, new_store
+from tests.unit.ops.cleanup.clocked import open_table, write
 
 
-def new_store() -> ClockedStore:
-    """Return a table of three versions: rows, others in their place, and one more."""
-    store = ClockedStore()
-    write(store, [1, 2], "create")
-    store.advance(DAY)
-    write(store, [3], "overwrite")
-    store.advance(DAY)
-    write(store, [4])
-    store.advance(DAY)
-    return store
+def restore(store: WrappedStore) -> None:
+    """Make the first version the newest again."""
+    open_table(store, 1).restore()  # type: ignore[arg-type] # a store of the same objects
 
 
-class Restoring(WrappedStore):
-    """The store of a restore, which pauses before it creates the manifest."""
+def makes_manifest(verb: str, path: str) -> bool:
+    """Tell whether a call creates the restored version."""
+    return verb == "put_if_absent" and path.endswith(".manifest")
 
-    def __init__(self, inner: ClockedStore) -> None:
-        super().__init__(inner)
-        self.pauses, self.goes_on = threading.Event(), threading.Event()
-        self.problem: NotFoundError | None = None
-        self.thread = threading.Thread(target=self._run)
+
+class LosingRace(WrappedStore):
+    """A store in which another writer makes the version first, and a clean-up deletes the hold of a week ago."""
+
+    lost = False
 
     def before(self, verb: str, path: str) -> None:
-        if verb == "put_if_absent" and path.endswith(".manifest"):
-            self.pauses.set()
-            assert self.goes_on.wait(30)
-
-    def _run(self) -> None:
-        try:
-            open_table(self, 1).restore()  # type: ignore[arg-type] # a store of the same objects
-        except NotFoundError as error:
-            self.problem = error
-        finally:
-            self.pauses.set()
-
-    def begin(self) -> None:
-        self.thread.start()
-        assert self.pauses.wait(30)
-
-    def end(self) -> None:
-        self.goes_on.set()
-        self.thread.join(30)
+        if makes_manifest(verb, path):
+            holds = [each for each in self.inner.list("_versions") if ".tmp_hold-1-" in each.path]
+            assert holds
+            if not self.lost:
+                self.lost = True
+                self.inner.delete(holds[0].path)
+                write(self.inner, [5])  # type: ignore[arg-type] # the store of the table
 
 
-class Cleaning(ClockedStore):
-    """The store of a clean-up, during whose calls a restore begins and ends."""
-
-    def __init__(self, store: ClockedStore, begins: int, ends: int) -> None:
-        super().__init__()
-        self.inner, self.now, self.times = store.inner, store.now, store.times
-        self.restoring = Restoring(store)
-        self.begins, self.ends, self.calls = begins, ends, 0
-
-    def before(self, verb: str, path: str) -> None:
-        super().before(verb, path)
-        self.calls += 1
-        if self.calls == self.begins:
-            self.restoring.begin()
-        if self.calls == self.ends:
-            self.restoring.end()
+def test_restore_that_loses_a_race_holds_its_version_again() -> None:
+    store = new_store()
+    restore(LosingRace(store))
+    assert open_table(store).to_table()["n"].to_pylist() == [1, 2]
+    assert [each["version"] for each in open_table(store).versions()] == [1, 2, 3, 4, 5]
+    assert not [path for path in store.paths("_versions") if ".tmp_" in path]
 
 
 @pytest.mark.parametrize("begins", range(1, MOST_STEPS))
 def test_restore_beside_clean_up_keeps_its_files_or_is_refused(begins: int) -> None:
-    ends = begins
-    while True:
-        store = new_store()
-        cleaning = Cleaning(store, begins, ends)
-        open_table(cleaning).cleanup_old_versions(older_than=timedelta(0), delete_concurrency=1)
-        if cleaning.calls < begins:
-            return
-        if cleaning.calls < ends:
-            cleaning.restoring.end()
-        assert not cleaning.restoring.thread.is_alive()
-        table = open_table(store)
-        expected = [1, 2] if cleaning.restoring.problem is None else [3, 4]
-        assert table.to_table()["n"].to_pylist() == expected, (begins, ends)
-        assert not [path for path in store.paths("_versions") if ".tmp_hold" in path]
-        if cleaning.calls < ends:
-            return
-        ends += 1
+    for table, problem in interleavings(begins, restore, makes_manifest):
+        expected = [1, 2] if problem is None else [3, 4]
+        assert table.to_table()["n"].to_pylist() == expected
